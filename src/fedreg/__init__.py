@@ -1,0 +1,58 @@
+"""Federated learning that does not forget."""
+
+from . import engines
+from .core.data import Batch, Data, Schedule, schedule
+from .core.errors import Diverged, FedregError
+from .core.gradient import DPSGD, exact
+from .core.method import Averaging, Cohort, Local, Method, client_round
+from .core.module import flat, group_norm, ravel, unravel
+from .core.objective import Objective, classification, regression
+from .federation.evaluation import Examples, Score, evaluate
+from .federation.partition import ByClass, ByOwner, Dirichlet, PowerLaw, Uniform
+from .federation.population import Population
+from .federation.rounds import Plan, Round, federate
+from .methods import METHODS, FedAvg, FedCurv, FedProx, FedReg, Scaffold
+from .version import __version__
+
+__all__ = [
+    "DPSGD",
+    "METHODS",
+    "Averaging",
+    "Batch",
+    "ByClass",
+    "ByOwner",
+    "Cohort",
+    "Data",
+    "Dirichlet",
+    "Diverged",
+    "Examples",
+    "FedAvg",
+    "FedCurv",
+    "FedProx",
+    "FedReg",
+    "FedregError",
+    "Local",
+    "Method",
+    "Objective",
+    "Plan",
+    "Population",
+    "PowerLaw",
+    "Round",
+    "Scaffold",
+    "Schedule",
+    "Score",
+    "Uniform",
+    "__version__",
+    "classification",
+    "client_round",
+    "engines",
+    "evaluate",
+    "exact",
+    "federate",
+    "flat",
+    "group_norm",
+    "ravel",
+    "regression",
+    "schedule",
+    "unravel",
+]

@@ -1,0 +1,1 @@
+"""Mathematics: pure functions of tensors. Imports torch alone, touches no disk, prints nothing."""

@@ -1,0 +1,78 @@
+"""Labelled examples, the sets D_i, D_i^s and D_i^p of the paper, and the order in which they are met."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from .errors import require
+from .types import Inputs, Key, Labels, Rows, Weights
+
+
+class Batch(NamedTuple):
+    """What one local step is given: which examples, and the key of its noise."""
+
+    rows: Rows
+    key: Key
+
+
+class Schedule(NamedTuple):
+    """The batches of a client's round, in order. s: steps."""
+
+    rows: Int[Tensor, " s b"]
+    key: Int[Tensor, " s"]
+
+    def batches(self) -> Iterator[Batch]:
+        """The batches one by one."""
+        return (Batch(self.rows[s], self.key[s]) for s in range(len(self.key)))
+
+    def pad(self, steps: int, width: int) -> "Schedule":
+        """The same batches, then nobody: steps in all, each width wide."""
+        s, b = self.rows.shape
+        rows = torch.nn.functional.pad(self.rows, (0, width - b, 0, steps - s), value=-1)
+        return Schedule(rows, torch.nn.functional.pad(self.key, (0, steps - s)))
+
+
+class Data(NamedTuple):
+    """n examples. Padding is a copy of a real example with weight 0, so that it can do no harm."""
+
+    x: Inputs
+    y: Labels
+    w: Weights  # 1 for an example, 0 for padding
+
+    def take(self, batch: Batch) -> "Data":
+        """The examples of batch; nobody's place is taken by an example of weight 0."""
+        rows = batch.rows.clamp(min=0)
+        return Data(self.x[rows], self.y[rows], self.w[rows] * (batch.rows >= 0))
+
+    def pad(self, n: int) -> "Data":
+        """The same examples, then padding: n in all."""
+        rows = torch.arange(n, device=self.w.device)
+        real = rows < len(self.w)
+        rows = torch.where(real, rows, 0)
+        return Data(self.x[rows], self.y[rows], self.w[rows] * real)
+
+
+def stack(datas: Sequence[Data], schedules: Sequence[Schedule]) -> tuple[Data, Schedule]:
+    """Many clients' data and schedules as one of each, with a first dimension for the client."""
+    n = max(len(data.w) for data in datas)
+    steps = max(len(schedule.key) for schedule in schedules)
+    width = max(schedule.rows.shape[1] for schedule in schedules)
+    data = zip(*(data.pad(n) for data in datas), strict=True)
+    schedule = zip(*(schedule.pad(steps, width) for schedule in schedules), strict=True)
+    return Data(*map(torch.stack, data)), Schedule(*map(torch.stack, schedule))
+
+
+def schedule(n: int, epochs: int, batch_size: int, rng: torch.Generator) -> Schedule:
+    """A fresh shuffle of n examples an epoch, cut into batches; a short batch ends in -1."""
+    require(n >= 1, f"schedule: a client of n = {n} examples has nothing to learn from; n must be at least 1")
+    require(epochs >= 1, f"schedule: epochs = {epochs}; at least one pass over the data is needed")
+    require(batch_size >= 1, f"schedule: batch_size = {batch_size}; a batch needs at least one example")
+    width = min(batch_size, n)
+    steps = -(-n // width)
+    shuffles = torch.stack([torch.randperm(n, generator=rng) for _ in range(epochs)])
+    rows = torch.nn.functional.pad(shuffles, (0, steps * width - n), value=-1)
+    key = torch.randint(-(2**63), 2**63 - 1, (epochs * steps,), generator=rng)
+    return Schedule(rows.view(epochs * steps, width), key)

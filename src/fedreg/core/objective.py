@@ -1,0 +1,74 @@
+"""f_theta, L_theta and their derivatives, as pure functions of a flat theta."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.func import grad, vmap
+
+from .data import Data
+from .module import flat
+from .types import Inputs, Labels, Outputs, Scalar, Vector
+
+FLOATS_AT_ONCE = 2**24  # per-example gradients held at one time: 64 MiB of float32 a client
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What is minimised: a network, how its outputs predict labels, and what a wrong one costs."""
+
+    network: Callable[[Vector, Inputs], Outputs]
+    link: Callable[[Outputs], Labels]  # outputs -> predicted labels
+    losses: Callable[[Outputs, Labels], Tensor]  # outputs, labels -> one loss an example
+    classifies: bool = False  # labels are distributions over classes
+
+    def predict(self, theta: Vector, x: Inputs) -> Labels:
+        """f_theta(x)."""
+        return self.link(self.network(theta, x))
+
+    def loss(self, theta: Vector, data: Data) -> Scalar:
+        """The mean of L_theta over data; zero if all of it is padding."""
+        losses = self.losses(self.network(theta, data.x), data.y)
+        n = data.w.sum()
+        return (data.w * losses).sum() / torch.where(n > 0, n, 1.0)
+
+    def grad(self, theta: Vector, data: Data) -> Vector:
+        """The gradient of loss in theta."""
+        g: Vector = grad(self.loss)(theta, data)
+        return g
+
+    def grad_x(self, theta: Vector, data: Data) -> Inputs:
+        """The gradient of loss in the inputs."""
+        g: Inputs = grad(lambda x: self.loss(theta, data._replace(x=x)))(data.x)
+        return g
+
+    def sum_of_grads(self, h: Callable[[Vector], Vector], theta: Vector, data: Data) -> Vector:
+        """The sum over examples of w h(gradient of L_theta at the example), a few examples at a time."""
+
+        def one(x: Tensor, y: Tensor, w: Tensor) -> Vector:
+            return w * h(self.grad(theta, Data(x[None], y[None], torch.ones_like(w)[None])))
+
+        total = torch.zeros_like(theta)
+        at_once = max(1, FLOATS_AT_ONCE // len(theta))
+        for x, y, w in zip(*(torch.split(field, at_once) for field in data), strict=True):
+            total = total + vmap(one)(x, y, w).sum(0)
+        return total
+
+
+def classification(module: nn.Module) -> Objective:
+    """Cross-entropy of the softmax of module's outputs."""
+
+    def cross_entropy(z: Outputs, y: Labels) -> Tensor:
+        return -(y * z.log_softmax(-1)).sum(-1)
+
+    return Objective(flat(module), lambda z: z.softmax(-1), cross_entropy, classifies=True)
+
+
+def regression(module: nn.Module) -> Objective:
+    """Half the squared distance of module's outputs from the labels."""
+
+    def half_square(z: Outputs, y: Labels) -> Tensor:
+        return (z - y).square().flatten(1).sum(1) / 2
+
+    return Objective(flat(module), lambda z: z, half_square)

@@ -1,0 +1,61 @@
+"""Many clients at once: client_round under vmap, on clients padded to one size."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, final
+
+import torch
+from torch.func import vmap
+from torch.utils._pytree import tree_map
+
+from ..core.data import stack
+from ..core.errors import FedregError, require
+from ..core.method import Method, client_round
+from ..core.objective import Objective
+from .cohort import Answer, Sum, Task
+
+
+@final
+@dataclass(frozen=True)
+class vectorized:  # noqa: N801  (used like a function: engine=vectorized(chunk=8))
+    """An engine that runs up to chunk clients in one batched kernel."""
+
+    chunk: int = 16
+
+    def __post_init__(self) -> None:
+        require(self.chunk >= 1, f"vectorized: chunk = {self.chunk}; at least one client must run at a time")
+
+    def __call__(self, method: Method[Any, Any, Any, Any], f: Objective, down: Any, tasks: Sequence[Task]) -> Answer:
+        replies, owns = Sum(), [None] * len(tasks)
+        for places in alike([len(task.data.w) for task in tasks], self.chunk):
+            part = [tasks[i] for i in places]
+            ups, new = together(method, f, down, part)
+            replies = replies.add(ups, [task.weight for task in part], [task.client for task in part])
+            for k, i in enumerate(places):
+                owns[i] = tree_map(lambda leaf, k=k: leaf[k].clone(), new)
+        return Answer(replies.mean(), owns)
+
+
+def alike(sizes: Sequence[int], most: int) -> Iterator[list[int]]:
+    """The clients' places in groups of at most so many, where none is less than half as large as another."""
+    group: list[int] = []
+    for i in sorted(range(len(sizes)), key=lambda i: -sizes[i]):
+        if group and (len(group) == most or 2 * sizes[i] < sizes[group[0]]):
+            yield group
+            group = []
+        group.append(i)
+    yield group
+
+
+def together(method: Method[Any, Any, Any, Any], f: Objective, down: Any, tasks: Sequence[Task]) -> tuple[Any, Any]:
+    """What the clients send and what they keep, each stacked along a first dimension."""
+    data, schedule = stack([task.data for task in tasks], [task.schedule for task in tasks])
+    owns = tree_map(lambda *own: torch.stack(own), *(task.own for task in tasks))
+    try:
+        return vmap(partial(client_round, method, f, down))(owns, data, schedule)
+    except RuntimeError as error:
+        if "vmap" not in str(error):
+            raise
+        reason = str(error).split("\n")[0]
+        raise FedregError(f"this network cannot be vectorized ({reason}); use the engine 'sequential'") from error

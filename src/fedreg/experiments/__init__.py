@@ -1,0 +1,1 @@
+"""The experiments, one TOML file each, and what reads them."""

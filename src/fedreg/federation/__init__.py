@@ -1,0 +1,1 @@
+"""Who owns which examples, and the rounds in which they learn together."""

@@ -1,0 +1,164 @@
+"""Who owns which examples: every example at most once, every client at least one, all of it seeded."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, final
+
+import numpy as np
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from ..core.errors import FedregError, require
+from ..core.rng import number
+from .sizes import PowerLaw, Sizes, sizes_of
+
+Labels: TypeAlias = Int[np.ndarray, " n"]
+Piles: TypeAlias = Int[np.ndarray, " k"]  # how many examples each of k piles holds
+Counts: TypeAlias = Int[np.ndarray, "clients k"]  # how many a client takes from each
+
+
+class Shares(NamedTuple):
+    """Client i owns the examples rows[offsets[i] : offsets[i + 1]]."""
+
+    rows: Int[Tensor, " n"]
+    offsets: Int[Tensor, " clients_and_one"]
+
+
+class Partition(Protocol):
+    """A way to deal examples to clients."""
+
+    def shares(self, labels: Labels, owners: Sequence[Any] | None, seed: int) -> Shares:
+        """Who gets what; the same for the same seed."""
+
+
+class Deal(ABC):
+    """A partition that draws examples from shuffled piles, such as one a class."""
+
+    @abstractmethod
+    def piles(self, labels: Labels) -> Labels:
+        """The pile that each example lies on."""
+
+    @abstractmethod
+    def counts(self, piles: Piles, random: np.random.Generator) -> Counts:
+        """How many examples each client takes from each pile."""
+
+    def shares(self, labels: Labels, owners: Sequence[Any] | None, seed: int) -> Shares:
+        require(len(labels) > 0, "partition: there are no examples to deal")
+        random = np.random.default_rng(number(seed, "partition") % 2**64)
+        pile_of = np.unique(self.piles(labels), return_inverse=True)[1]
+        counts = random.permutation(self.counts(np.bincount(pile_of), random))
+        rows, owner = [], []
+        for pile, count in enumerate(counts.T):
+            rows.append(random.permutation(np.flatnonzero(pile_of == pile))[: count.sum()])
+            owner.append(np.repeat(np.arange(len(count)), count))
+        return shares_of(np.concatenate(owner), np.concatenate(rows))
+
+
+def shares_of(owner: Labels, rows: Labels) -> Shares:
+    """The shares in which rows[i] belongs to the client numbered owner[i]."""
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(owner))])
+    return Shares(torch.from_numpy(rows[np.argsort(owner, kind="stable")]), torch.from_numpy(offsets))
+
+
+@final
+@dataclass(frozen=True)
+class Uniform(Deal):
+    """Examples dealt at random."""
+
+    sizes: Sizes
+    clients: int | None = None
+    kind: Literal["uniform"] = "uniform"
+
+    def piles(self, labels: Labels) -> Labels:
+        return np.zeros_like(labels)
+
+    def counts(self, piles: Piles, random: np.random.Generator) -> Counts:
+        return sizes_of(self.sizes, self.clients, piles.sum())[:, None]
+
+
+@final
+@dataclass(frozen=True)
+class ByClass(Deal):
+    """Each client has examples of so many classes alone, as evenly as its size allows."""
+
+    sizes: Sizes
+    clients: int | None = None
+    classes: int = 1
+    kind: Literal["by_class"] = "by_class"
+
+    def piles(self, labels: Labels) -> Labels:
+        return labels
+
+    def counts(self, piles: Piles, random: np.random.Generator) -> Counts:
+        k = self.classes
+        require(1 <= k <= len(piles), f"partition by class: classes = {k} a client, but there are {len(piles)} classes")
+        sizes = np.sort(sizes_of(self.sizes, self.clients, piles.sum()))[::-1]
+        require(sizes[-1] >= k, f"partition by class: a client of {sizes[-1]} examples cannot have {k} classes")
+        counts = np.zeros((len(sizes), len(piles)), dtype=np.int64)
+        left, ties = piles.copy(), random.random(counts.shape)
+        for i, size in enumerate(sizes):  # the largest client first, from the fullest piles
+            fullest = np.lexsort((ties[i], -left))[:k]
+            part = size // k + (np.arange(k) < size % k)
+            if (part > left[fullest]).any():
+                if i and self.clients is None and isinstance(self.sizes, int):
+                    return counts[:i]
+                raise FedregError(
+                    f"partition by class: client {i + 1} of {len(sizes)}, largest first, needs {part.max()} examples "
+                    f"of a class and the fullest has {left.max()} left; use smaller sizes or fewer clients"
+                )
+            counts[i, fullest] = part
+            left[fullest] -= part
+        return counts
+
+
+@final
+@dataclass(frozen=True)
+class Dirichlet(Deal):
+    """Each client's classes in proportions drawn from Dirichlet(alpha), as far as the examples last."""
+
+    alpha: float
+    sizes: Sizes
+    clients: int | None = None
+    kind: Literal["dirichlet"] = "dirichlet"
+
+    def __post_init__(self) -> None:
+        require(self.alpha > 0, f"Dirichlet: alpha = {self.alpha} must be positive")
+
+    def piles(self, labels: Labels) -> Labels:
+        return labels
+
+    def counts(self, piles: Piles, random: np.random.Generator) -> Counts:
+        sizes = random.permutation(sizes_of(self.sizes, self.clients, piles.sum()))
+        proportions = random.dirichlet(np.full(len(piles), self.alpha), size=len(sizes))
+        counts = np.zeros((len(sizes), len(piles)), dtype=np.int64)
+        left = piles.copy()
+        for i, size in enumerate(sizes):
+            while missing := size - counts[i].sum():  # each pass but the last empties a pile, so this ends
+                p = np.where(left > 0, proportions[i], 0)
+                p = p if p.sum() > 0 else (left > 0).astype(float)
+                taken = np.minimum(random.multinomial(missing, p / p.sum()), left)
+                counts[i] += taken
+                left -= taken
+        return counts
+
+
+@final
+@dataclass(frozen=True)
+class ByOwner:
+    """Each example goes to the owner that the dataset names."""
+
+    kind: Literal["by_owner"] = "by_owner"
+
+    def shares(self, labels: Labels, owners: Sequence[Any] | None, seed: int) -> Shares:
+        if owners is None:
+            raise FedregError('partition by owner: this dataset names no owners; use "by_class" or "uniform"')
+        require(
+            len(owners) == len(labels), f"partition by owner: {len(owners)} owners are given for {len(labels)} examples"
+        )
+        require(len(labels) > 0, "partition: there are no examples to deal")
+        return shares_of(np.unique(np.asarray(owners), return_inverse=True)[1], np.arange(len(labels)))
+
+
+__all__ = ["ByClass", "ByOwner", "Dirichlet", "Partition", "PowerLaw", "Shares", "Uniform"]

@@ -1,0 +1,149 @@
+"""All clients' examples, in shared arrays: a client is an index, not an object."""
+
+import hashlib
+from collections.abc import Sequence, Sized
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, final
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import one_hot
+
+from ..core.data import Data
+from ..core.errors import FedregError, require
+from ..core.types import Vector
+from .partition import ByOwner, Partition, Shares
+
+
+class Summary(NamedTuple):
+    """What a population looks like; sizes and classes are (least, median, most) a client."""
+
+    clients: int
+    examples: int
+    sizes: tuple[int, float, int]
+    classes: tuple[int, float, int] | None
+    hash: str
+
+
+class MapStyle(Protocol):
+    """A torch Dataset that can be indexed."""
+
+    def __getitem__(self, i: int) -> Any: ...
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Population:
+    """Examples (x, y) and who owns them. Integer labels are classes, others are taken as they are."""
+
+    x: Tensor
+    y: Tensor
+    shares: Shares
+
+    def __post_init__(self) -> None:
+        n = len(self.x)
+        require(n == len(self.y), f"population: {n} inputs but {len(self.y)} labels; each example needs both")
+        lengths = self.lengths()
+        require(len(lengths) > 0, "population: there are no clients")
+        empty = int(lengths.argmin())
+        require(int(lengths[empty]) > 0, f"population: client {empty} has no examples; leave it out")
+        for what, numbers in (("inputs", self.x), ("labels", self.y)):
+            if (
+                numbers.is_floating_point()
+                and not (fine := numbers.flatten(1 if numbers.ndim > 1 else 0).isfinite()).all()
+            ):
+                example = int(fine.view(n, -1).all(1).long().argmin())
+                raise FedregError(f"population: the {what} of example {example} are not all finite; mend or drop it")
+
+    @staticmethod
+    def from_owners(x: Any, y: Any, owners: Sequence[Any]) -> "Population":
+        """The population of arrays x and y in which example i belongs to owners[i], a number or a name."""
+        return Population.from_partition(x, y, ByOwner(), owners=owners)
+
+    @staticmethod
+    def from_partition(
+        x: Any, y: Any, partition: Partition, seed: int = 0, owners: Sequence[Any] | None = None
+    ) -> "Population":
+        """The population of arrays x and y dealt to clients by partition."""
+        x, y = torch.as_tensor(x), torch.as_tensor(y)
+        classes = y.argmax(1) if y.is_floating_point() and y.ndim == 2 else y
+        return Population(x, y, partition.shares(classes.numpy(), owners, seed))
+
+    @staticmethod
+    def from_pairs(pairs: Sequence[tuple[Any, Any]]) -> "Population":
+        """The population of one (x, y) pair of arrays a client."""
+        require(len(pairs) > 0, "population: there are no clients")
+        xs = [torch.as_tensor(x) for x, _ in pairs]
+        ys = [torch.as_tensor(y) for _, y in pairs]
+        for i, (x, y) in enumerate(zip(xs, ys, strict=True)):
+            require(len(x) == len(y), f"population: client {i} has {len(x)} inputs but {len(y)} labels")
+            require(
+                x.shape[1:] == xs[0].shape[1:] and y.shape[1:] == ys[0].shape[1:],
+                f"population: an example of client {i} has another shape than one of client 0",
+            )
+        offsets = torch.tensor([0, *map(len, xs)]).cumsum(0)
+        return Population(torch.cat(xs), torch.cat(ys), Shares(torch.arange(int(offsets[-1])), offsets))
+
+    @staticmethod
+    def from_dataset(dataset: MapStyle, owners: Sequence[Any]) -> "Population":
+        """The population of a map-style torch Dataset of (x, y), in which example i belongs to owners[i]."""
+        require(isinstance(dataset, Sized), "population: the dataset has no length; one that can be indexed is needed")
+        assert isinstance(dataset, Sized)
+        examples = [dataset[i] for i in range(len(dataset))]
+        require(len(examples) > 0, "population: the dataset is empty")
+        x, y = (torch.stack([torch.as_tensor(field) for field in fields]) for fields in zip(*examples, strict=True))
+        return Population.from_owners(x, y, owners)
+
+    @staticmethod
+    def from_hugging_face(dataset: Any, label: str, owner: str, inputs: str | None = None) -> "Population":
+        """The population of a Hugging Face datasets.Dataset by its columns' names; images become [0, 1]."""
+        columns = list(dataset.column_names)
+        others = [c for c in columns if c not in (label, owner)]
+        inputs = inputs if inputs is not None or len(others) != 1 else others[0]
+        for role, name in (("label", label), ("owner", owner), ("inputs", inputs)):
+            require(name in columns, f"population: {role} = {name!r} is not one of the dataset's columns {columns}")
+        table = dataset.with_format("torch")[:]
+        x, y = table[inputs], table[label]
+        require(
+            isinstance(x, Tensor), f"population: the examples in column {inputs!r} differ in shape; resize them first"
+        )
+        x = x / 255 if x.dtype == torch.uint8 else x
+        return Population.from_owners(x, y, list(dataset.with_format(None)[owner]))
+
+    def __len__(self) -> int:
+        """How many clients there are."""
+        return len(self.shares.offsets) - 1
+
+    def lengths(self) -> Tensor:
+        """How many examples each client has."""
+        return self.shares.offsets.diff()
+
+    def data(self, client: int, outputs: int, like: Vector) -> Data:
+        """The client's examples on like's device, in its precision; classes as one-hot labels of so many outputs."""
+        start, end = self.shares.offsets[client : client + 2].tolist()
+        rows = self.shares.rows[start:end]
+        x, y = self.x[rows].to(like.device), self.y[rows].to(like.device)
+        x = x.to(like.dtype) if x.is_floating_point() else x
+        y = y if y.is_floating_point() else one_hot(y.long(), outputs)
+        return Data(x, y.to(like.dtype), torch.ones(len(rows), dtype=like.dtype, device=like.device))
+
+    def summary(self) -> Summary:
+        """Numbers that describe the population, and a hash of who owns which example with which label."""
+        rows, offsets = (part.numpy() for part in self.shares)
+        labels = self.y[self.shares.rows].numpy()
+        lengths = self.lengths().numpy()
+        digest = hashlib.sha256()
+        for array in (rows, offsets, labels):
+            digest.update(repr((array.shape, str(array.dtype))).encode() + np.ascontiguousarray(array).tobytes())
+        classes = None
+        if not self.y.is_floating_point():
+            owner = np.repeat(np.arange(len(self)), lengths)
+            pairs = np.unique(np.stack([owner, labels]), axis=1)
+            classes = spread(np.bincount(pairs[0]))
+        return Summary(len(self), len(rows), spread(lengths), classes, digest.hexdigest())
+
+
+def spread(numbers: Any) -> tuple[int, float, int]:
+    """Least, median and most."""
+    return int(np.min(numbers)), float(np.median(numbers)), int(np.max(numbers))

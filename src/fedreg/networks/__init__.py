@@ -1,0 +1,10 @@
+"""Every network, by the name that experiments give it: a function of an input's shape and the number of outputs."""
+
+from collections.abc import Callable
+
+from torch import nn
+
+from .cnn4 import cnn4
+from .linear import linear
+
+NETWORKS: dict[str, Callable[[tuple[int, ...], int], nn.Module]] = {"cnn4": cnn4, "linear": linear}
