@@ -1,7 +1,7 @@
 """What every engine is given and gives back."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -30,6 +30,7 @@ class Answer(NamedTuple):
     owns: list[Any]
 
 
+@runtime_checkable
 class Engine(Protocol):
     """A way to run client_round on a cohort."""
 

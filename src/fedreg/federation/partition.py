@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, final
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, final, runtime_checkable
 
 import numpy as np
 import torch
@@ -26,6 +26,7 @@ class Shares(NamedTuple):
     offsets: Int[Tensor, " clients_and_one"]
 
 
+@runtime_checkable
 class Partition(Protocol):
     """A way to deal examples to clients."""
 

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Sequence, Sized
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, final
+from typing import Any, NamedTuple, Protocol, final, runtime_checkable
 
 import numpy as np
 import torch
@@ -26,6 +26,7 @@ class Summary(NamedTuple):
     hash: str
 
 
+@runtime_checkable
 class MapStyle(Protocol):
     """A torch Dataset that can be indexed."""
 

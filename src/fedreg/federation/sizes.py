@@ -34,10 +34,9 @@ class PowerLaw:
         )
         ranks = np.arange(1, clients + 1, dtype=float) ** -self.exponent
         extra = (examples - need) * ranks / ranks.sum()
-        sizes = self.smallest + np.floor(extra).astype(np.int64)
+        sizes: Int[np.ndarray, " clients"] = self.smallest + np.floor(extra).astype(np.int64)
         sizes[: examples - sizes.sum()] += 1
-        sizes[:] = np.minimum(sizes, self.largest or examples)
-        return sizes
+        return sizes.clip(max=self.largest or examples)
 
 
 Sizes: TypeAlias = int | Literal["equal"] | PowerLaw | Sequence[int]
