@@ -8,7 +8,7 @@ from ..core.errors import FedregError, require
 from ..core.method import Method
 from ..core.objective import Objective
 from ..core.types import Vector
-from .population import Population
+from .population import Population, distributions
 
 
 def check(method: Method[Any, Any, Any, Any], f: Objective, theta: Vector, population: Population, cohort: int) -> int:
@@ -53,5 +53,6 @@ def check_labels(f: Objective, population: Population, shape: tuple[int, ...]) -
         f"labels: one has shape {tuple(y.shape[1:])}, but the network's output has {shape}; they must be equal",
     )
     if f.classifies:
-        fine = (y >= 0).all() and torch.allclose(y.sum(-1), torch.ones(len(y), dtype=y.dtype), atol=1e-4)
-        require(bool(fine), "labels: a classification needs classes or, a row an example, probabilities that sum to 1")
+        require(
+            distributions(y), "labels: a classification needs classes or, a row an example, probabilities that sum to 1"
+        )

@@ -30,31 +30,40 @@ class Shares(NamedTuple):
 class Partition(Protocol):
     """A way to deal examples to clients."""
 
-    def shares(self, labels: Labels, owners: Sequence[Any] | None, seed: int) -> Shares:
-        """Who gets what; the same for the same seed."""
+    def shares(self, n: int, labels: Labels | None, owners: Sequence[Any] | None, seed: int) -> Shares:
+        """Who gets which of n examples, whose classes and owners are given if they have any; the seed decides."""
 
 
 class Deal(ABC):
     """A partition that draws examples from shuffled piles, such as one a class."""
 
     @abstractmethod
-    def piles(self, labels: Labels) -> Labels:
-        """The pile that each example lies on."""
+    def piles(self, n: int, labels: Labels | None) -> Labels:
+        """The pile that each of n examples lies on."""
 
     @abstractmethod
     def counts(self, piles: Piles, random: np.random.Generator) -> Counts:
         """How many examples each client takes from each pile."""
 
-    def shares(self, labels: Labels, owners: Sequence[Any] | None, seed: int) -> Shares:
-        require(len(labels) > 0, "partition: there are no examples to deal")
+    def shares(self, n: int, labels: Labels | None, owners: Sequence[Any] | None, seed: int) -> Shares:
+        require(n > 0, "partition: there are no examples to deal")
         random = np.random.default_rng(number(seed, "partition") % 2**64)
-        pile_of = np.unique(self.piles(labels), return_inverse=True)[1]
+        pile_of = np.unique(self.piles(n, labels), return_inverse=True)[1]
         counts = random.permutation(self.counts(np.bincount(pile_of), random))
         rows, owner = [], []
         for pile, count in enumerate(counts.T):
             rows.append(random.permutation(np.flatnonzero(pile_of == pile))[: count.sum()])
             owner.append(np.repeat(np.arange(len(count)), count))
         return shares_of(np.concatenate(owner), np.concatenate(rows))
+
+
+def classes_of(labels: Labels | None, kind: str) -> Labels:
+    """The labels, if there are classes."""
+    if labels is None:
+        raise FedregError(
+            f'partition: kind = "{kind}" needs classes, and these labels are not; use "uniform" or "by_owner"'
+        )
+    return labels
 
 
 def shares_of(owner: Labels, rows: Labels) -> Shares:
@@ -72,11 +81,11 @@ class Uniform(Deal):
     clients: int | None = None
     kind: Literal["uniform"] = "uniform"
 
-    def piles(self, labels: Labels) -> Labels:
-        return np.zeros_like(labels)
+    def piles(self, n: int, labels: Labels | None) -> Labels:
+        return np.zeros(n, dtype=np.int64)
 
     def counts(self, piles: Piles, random: np.random.Generator) -> Counts:
-        return sizes_of(self.sizes, self.clients, piles.sum())[:, None]
+        return sizes_of(self.sizes, self.clients, int(piles.sum()))[:, None]
 
 
 @final
@@ -89,14 +98,15 @@ class ByClass(Deal):
     classes: int = 1
     kind: Literal["by_class"] = "by_class"
 
-    def piles(self, labels: Labels) -> Labels:
-        return labels
+    def piles(self, n: int, labels: Labels | None) -> Labels:
+        return classes_of(labels, self.kind)
 
     def counts(self, piles: Piles, random: np.random.Generator) -> Counts:
         k = self.classes
         require(1 <= k <= len(piles), f"partition by class: classes = {k} a client, but there are {len(piles)} classes")
-        sizes = np.sort(sizes_of(self.sizes, self.clients, piles.sum()))[::-1]
-        require(sizes[-1] >= k, f"partition by class: a client of {sizes[-1]} examples cannot have {k} classes")
+        sizes = np.sort(sizes_of(self.sizes, self.clients, int(piles.sum())))[::-1]
+        smallest = int(sizes[-1])
+        require(smallest >= k, f"partition by class: a client of {smallest} examples cannot have {k} classes")
         counts = np.zeros((len(sizes), len(piles)), dtype=np.int64)
         left, ties = piles.copy(), random.random(counts.shape)
         for i, size in enumerate(sizes):  # the largest client first, from the fullest piles
@@ -127,11 +137,11 @@ class Dirichlet(Deal):
     def __post_init__(self) -> None:
         require(self.alpha > 0, f"Dirichlet: alpha = {self.alpha} must be positive")
 
-    def piles(self, labels: Labels) -> Labels:
-        return labels
+    def piles(self, n: int, labels: Labels | None) -> Labels:
+        return classes_of(labels, self.kind)
 
     def counts(self, piles: Piles, random: np.random.Generator) -> Counts:
-        sizes = random.permutation(sizes_of(self.sizes, self.clients, piles.sum()))
+        sizes = random.permutation(sizes_of(self.sizes, self.clients, int(piles.sum())))
         proportions = random.dirichlet(np.full(len(piles), self.alpha), size=len(sizes))
         counts = np.zeros((len(sizes), len(piles)), dtype=np.int64)
         left = piles.copy()
@@ -152,14 +162,12 @@ class ByOwner:
 
     kind: Literal["by_owner"] = "by_owner"
 
-    def shares(self, labels: Labels, owners: Sequence[Any] | None, seed: int) -> Shares:
+    def shares(self, n: int, labels: Labels | None, owners: Sequence[Any] | None, seed: int) -> Shares:
         if owners is None:
             raise FedregError('partition by owner: this dataset names no owners; use "by_class" or "uniform"')
-        require(
-            len(owners) == len(labels), f"partition by owner: {len(owners)} owners are given for {len(labels)} examples"
-        )
-        require(len(labels) > 0, "partition: there are no examples to deal")
-        return shares_of(np.unique(np.asarray(owners), return_inverse=True)[1], np.arange(len(labels)))
+        require(len(owners) == n, f"partition by owner: {len(owners)} owners are given for {n} examples")
+        require(n > 0, "partition: there are no examples to deal")
+        return shares_of(np.unique(np.asarray(owners), return_inverse=True)[1], np.arange(n))
 
 
 __all__ = ["ByClass", "ByOwner", "Dirichlet", "Partition", "PowerLaw", "Shares", "Uniform"]

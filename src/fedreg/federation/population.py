@@ -68,8 +68,12 @@ class Population:
     ) -> "Population":
         """The population of arrays x and y dealt to clients by partition."""
         x, y = torch.as_tensor(x), torch.as_tensor(y)
-        classes = y.argmax(1) if y.is_floating_point() and y.ndim == 2 else y
-        return Population(x, y, partition.shares(classes.numpy(), owners, seed))
+        labels = None
+        if not y.is_floating_point():
+            labels = y.numpy()
+        elif distributions(y):
+            labels = y.argmax(1).numpy()
+        return Population(x, y, partition.shares(len(x), labels, owners, seed))
 
     @staticmethod
     def from_pairs(pairs: Sequence[tuple[Any, Any]]) -> "Population":
@@ -109,7 +113,9 @@ class Population:
         require(
             isinstance(x, Tensor), f"population: the examples in column {inputs!r} differ in shape; resize them first"
         )
-        x = x / 255 if x.dtype == torch.uint8 else x
+        feature = dataset.features[inputs]
+        if type(feature).__name__ == "Image" or getattr(feature, "dtype", None) == "uint8":
+            x = x / 255
         return Population.from_owners(x, y, list(dataset.with_format(None)[owner]))
 
     def __len__(self) -> int:
@@ -143,6 +149,13 @@ class Population:
             pairs = np.unique(np.stack([owner, labels]), axis=1)
             classes = spread(np.bincount(pairs[0]))
         return Summary(len(self), len(rows), spread(lengths), classes, digest.hexdigest())
+
+
+def distributions(y: Tensor) -> bool:
+    """Whether each label is a distribution over classes."""
+    if y.ndim != 2 or not bool((y >= 0).all()):
+        return False
+    return bool((y.sum(1) - 1).abs().max() < 1e-4) if len(y) else True
 
 
 def spread(numbers: Any) -> tuple[int, float, int]:

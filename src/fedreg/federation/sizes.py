@@ -56,9 +56,10 @@ def sizes_of(sizes: Sizes, clients: int | None, examples: int) -> Int[np.ndarray
         require(min(sizes, default=0) >= 1, "partition: the sizes must name at least one client and leave none empty")
         wanted = np.asarray(sizes, dtype=np.int64)
     require(len(wanted) > 0, f"partition: {examples} examples are not enough for one client; use smaller sizes")
+    total = int(wanted.sum())
     require(
-        wanted.sum() <= examples,
-        f"partition: {len(wanted)} clients want {wanted.sum()} examples and there are {examples}; "
+        total <= examples,
+        f"partition: {len(wanted)} clients want {total} examples and there are {examples}; "
         "use smaller sizes or fewer clients",
     )
     return wanted
