@@ -7,6 +7,7 @@ from .core.gradient import DPSGD, exact
 from .core.method import Averaging, Cohort, Local, Method, client_round
 from .core.module import flat, group_norm, ravel, unravel
 from .core.objective import Objective, classification, regression
+from .datasets import Dataset
 from .federation.evaluation import Examples, Score, evaluate
 from .federation.partition import ByClass, ByOwner, Dirichlet, PowerLaw, Uniform
 from .federation.population import Population
@@ -23,6 +24,7 @@ __all__ = [
     "ByOwner",
     "Cohort",
     "Data",
+    "Dataset",
     "Dirichlet",
     "Diverged",
     "Examples",

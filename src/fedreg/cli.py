@@ -164,7 +164,7 @@ def numbers(text: str) -> list[int]:
         raise FedregError(f"--seeds {text}: write whole numbers with commas between, such as 0,1,2") from None
 
 
-def version(wanted: bool) -> None:
+def version(wanted: bool | None) -> None:
     """Print the version and stop, if wanted."""
     if wanted:
         typer.echo(__version__)
@@ -173,7 +173,9 @@ def version(wanted: bool) -> None:
 
 @app.callback()
 def options(
-    _: Annotated[bool, typer.Option("--version", callback=version, is_eager=True, help="Show the version.")] = False,
+    _: Annotated[
+        bool | None, typer.Option("--version", callback=version, is_eager=True, help="Show the version.")
+    ] = None,
 ) -> None:
     """Federated learning that does not forget."""
 

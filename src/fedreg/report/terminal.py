@@ -66,7 +66,6 @@ class Screen:
     def __enter__(self) -> "Screen":
         if self.console.is_terminal:
             self.live.start()
-        self.say(self.heading, style="bold")
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -74,6 +73,9 @@ class Screen:
 
     def step(self, description: str, view: Table | None, left: float | None) -> None:
         """One more round is there; a table to show from now on, if it is new; the seconds that are still to come."""
+        if self.heading:
+            self.say(self.heading, style="bold")
+            self.heading = ""
         text = "" if left is None else f"{clock(left)} left"
         self.progress.update(self.task, advance=1, description=description, left=text)
         if self.console.is_terminal and view:

@@ -1,0 +1,5 @@
+"""python -m fedreg is fedreg."""
+
+from .cli import main
+
+main()

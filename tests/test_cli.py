@@ -1,0 +1,192 @@
+"""The command line, as a person and as a script use it."""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+
+import pytest
+
+from fedreg import cli
+
+QUICK = ["--set", "plan.rounds=3", "--set", "plan.epochs=1", "--set", "network.name=linear"]
+
+
+@pytest.fixture
+def fedreg(monkeypatch, capsys, tmp_path):
+    """Call the command line in this process, in a folder of its own; give exit code, stdout and stderr."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+
+    def call(*words):
+        monkeypatch.setattr(sys, "argv", ["fedreg", *words])
+        with pytest.raises(SystemExit) as caught:
+            cli.main()
+        said = capsys.readouterr()
+        return caught.value.code or 0, said.out, said.err
+
+    return call
+
+
+def test_list_shows_what_there_is(fedreg):
+    code, out, _ = fedreg("list")
+    assert code == 0
+    for word in ("digits", "fedreg", "scaffold", "gamma", "vectorized"):
+        assert word in out
+    code, out, err = fedreg("list", "--json")
+    table = json.loads(out)
+    assert (code, err) == (0, "")
+    assert set(table["experiments"]["digits"]["methods"]) == {
+        "sgd",
+        "fedavg",
+        "fedprox",
+        "fedcurv",
+        "scaffold",
+        "fedreg",
+    }
+    assert table["engines"] == ["sequential", "vectorized"]
+
+
+def test_run_makes_a_run(fedreg, tmp_path):
+    code, out, err = fedreg("run", "digits", "fedavg", *QUICK)
+    assert code == 0
+    assert "runs/digits/fedavg/seed-0" in out
+    assert "3 rounds, best accuracy" in err
+    assert (tmp_path / "runs/digits/fedavg/seed-0/checkpoint.safetensors").exists()
+    code, _, err = fedreg("run", "digits", "fedavg", *QUICK)
+    assert code == 2
+    assert "--resume" in err
+    assert fedreg("run", "digits", "fedavg", *QUICK, "--resume")[0] == 0
+
+
+def test_json_is_all_there_is_on_stdout(fedreg):
+    code, out, _ = fedreg("run", "digits", "sgd", *QUICK, "--seed", "4", "--out", "there", "--json")
+    result = json.loads(out)
+    assert code == 0
+    assert result["runs"] == ["there"]
+    assert result["methods"][0]["method"] == "sgd"
+    assert 0 <= result["methods"][0]["best"]["median"] <= 1
+    assert result["failures"] == []
+    code, out, _ = fedreg("report", "there", "-o", "page.html", "--json")
+    assert json.loads(out)["page"] == "page.html"
+
+
+def test_compare_makes_runs_a_table_and_a_page(fedreg, tmp_path):
+    words = ["compare", "digits", "--methods", "fedreg,sgd", "--seeds", "0,1", *QUICK, "--out", "both"]
+    code, out, _ = fedreg(*words)
+    assert code == 0
+    assert "R_0.9" in out
+    assert out.index("sgd") < out.index("fedreg")
+    page = (tmp_path / "both/report.html").read_text()
+    assert "fedreg run digits fedreg --seed 1" in page
+    assert len(list((tmp_path / "both").rglob("rounds.jsonl"))) == 4
+    code, _, err = fedreg(*words)
+    assert code == 2
+    assert "(and 3 more)" in err
+    assert fedreg(*words, "--resume")[0] == 0
+    code, out, _ = fedreg("report", "both", "-o", "again.html")
+    assert code == 0
+    assert (tmp_path / "again.html").exists()
+
+
+def test_the_command_on_record_makes_the_same_run_again(fedreg, tmp_path):
+    fedreg("run", "digits", "fedprox", *QUICK, "--engine", "vectorized", "--chunk", "3", "--out", "one")
+    command = json.loads((tmp_path / "one/config.json").read_text())["configuration"]["command"].split()
+    assert command[0] == "fedreg"
+    assert fedreg(*command[1:], "--out", "two")[0] == 0
+    assert (tmp_path / "one/checkpoint.safetensors").read_bytes() == (
+        tmp_path / "two/checkpoint.safetensors"
+    ).read_bytes()
+
+
+def test_a_run_that_diverges_does_not_stop_the_others(fedreg):
+    words = [
+        "compare",
+        "digits",
+        "--methods",
+        "sgd,fedprox,fedavg",
+        *QUICK,
+        "--set",
+        "methods.fedprox.lr=1e30",
+        "--json",
+    ]
+    code, out, err = fedreg(*words)
+    result = json.loads(out)
+    assert code == 1
+    assert len(result["failures"]) == 1
+    assert "fedprox, seed 0: round " in result["failures"][0]
+    assert "failed: fedprox" in err
+    assert {row["method"]: row["rounds"] for row in result["methods"] if row["method"] != "fedprox"} == {
+        "sgd": 3,
+        "fedavg": 3,
+    }
+    code, out, _ = fedreg("report", "runs/digits", "--json")
+    assert code == 0
+    code, out, err = fedreg("run", "digits", "fedprox", *QUICK, "--set", "methods.fedprox.lr=1e30", "--out", "alone")
+    assert code == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["run", "digit", "fedreg"], "did you mean 'digits'?"),
+        (["run", "digits", "fedrag"], "did you mean 'fedreg'?"),
+        (["run", "digits", "fedreg", "--set", "plan.round=5"], "plan.round is unknown; did you mean 'rounds'?"),
+        (["run", "digits", "fedreg", "--set", "methods.fedreg.gamma=2"], "gamma = 2.0 is outside [0, 1]"),
+        (["run", "digits", "fedreg", "--set", "methods.fedreg.eta_s=-1"], "eta_s = -1.0 must not be negative"),
+        (["run", "digits", "fedreg", "--set", "methods.fedreg.E=-1"], "E = -1 must not be negative"),
+        (["run", "digits", "fedreg", "--set", "plan.cohort=0"], "cohort = 0"),
+        (["run", "digits", "fedreg", "--set", "plan.cohort=1000"], "cohort = 1000, but there are 176 clients"),
+        (["run", "digits", "fedreg", "--engine", "vectorised"], "did you mean 'vectorized'?"),
+        (["run", "digits", "fedreg", "--engine", "sequential", "--chunk", "3"], "--chunk is for the engine vectorized"),
+        (["run", "digits", "fedreg", "--chunk", "0"], "chunk = 0"),
+        (["compare", "digits", "--seeds", "0,x"], "--seeds 0,x"),
+        (["compare", "digits", "--methods", "sgd,nope"], "no method 'nope'"),
+        (["report", "nowhere"], "there is no folder nowhere"),
+        (["run", "nothing.toml", "fedreg"], "nothing.toml"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_one_line_and_exit_2(fedreg, tmp_path, words, said):
+    code, out, err = fedreg(*words)
+    assert code == 2
+    assert out == ""
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    assert said in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_unknown_words_are_a_usage_error(fedreg):
+    assert fedreg("runn")[0] == 2
+    assert fedreg("run", "digits")[0] == 2
+    assert fedreg("run", "digits", "fedreg", "--rounds", "3")[0] == 2
+
+
+def test_help_teaches_by_example(fedreg):
+    for verb in ("run", "compare", "report", "list"):
+        code, out, _ = fedreg(verb, "--help")
+        assert code == 0
+        assert f"fedreg {verb}" in out.split("Example:")[1]
+    code, out, _ = fedreg("--version")
+    assert (code, out) == (0, "0.1.0\n")
+    assert "compare digits" in fedreg("--help")[1]
+
+
+def test_a_disk_that_is_full_is_said_before_the_first_round(tmp_path):
+    """A real process whose files may not grow beyond 20 kB: the first checkpoint does not fit."""
+    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))  # noqa: E731
+    words = [sys.executable, "-m", "fedreg", "run", "digits", "fedavg", "--out", str(tmp_path / "full")]
+    done = subprocess.run(words, capture_output=True, text=True, preexec_fn=limit, timeout=120, check=False)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert "cannot write" in done.stderr
+    assert "File too large" in done.stderr
+    assert not (tmp_path / "full" / "rounds.jsonl").exists() or (tmp_path / "full" / "rounds.jsonl").read_text() == ""
+
+
+def test_completion_is_offered(tmp_path):
+    environment = {**os.environ, "_FEDREG_COMPLETE": "complete_bash", "COMP_WORDS": "fedreg comp", "COMP_CWORD": "1"}
+    script = os.path.join(os.path.dirname(sys.executable), "fedreg")
+    done = subprocess.run([script], capture_output=True, text=True, env=environment, timeout=60, check=False)
+    assert "compare" in done.stdout
