@@ -96,7 +96,7 @@ def rounds(
             n = len(data.w)
             batch_size = n if plan.batch_size == "full" else plan.batch_size
             batches = schedule(n, plan.epochs, batch_size, rng(plan.seed, "batches", t, i))
-            tasks.append(Task(i, own, data, batches, float(n) if plan.weights == "size" else 1.0))
+            tasks.append(Task(i, own, data, batches, n if plan.weights == "size" else 1))
         try:
             mean, kept = engine(method, f, down, tasks)
         except Diverged as error:

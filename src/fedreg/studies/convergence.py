@@ -83,7 +83,7 @@ def target(records: Sequence[Record], goals: dict[int, float], share: float) -> 
     reached = [reaching(record.lines, share * goals[record.seed]) for record in counted]
     return Target(
         share,
-        spread([None if r is None else float(len(r)) for r in reached]),
+        spread([None if r is None else len(r) for r in reached]),
         spread([None if r is None else sum(line.train_seconds for line in r) for r in reached]),
         spread([None if r is None else sum(line.bytes_up + line.bytes_down for line in r) / 1e6 for r in reached]),
         sum(r is not None for r in reached),
