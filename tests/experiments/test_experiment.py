@@ -62,6 +62,7 @@ def test_settings_are_put_in(file):
         ("plan.rounds=0", r"plan: rounds = 0 must be at least 1"),
         ("plan.batch_size=all", r"plan.batch_size = 'all'"),
         ("plan=3", r"plan = 3"),
+        ("plan.weights=sizes", r"plan.weights = 'sizes': input should be 'uniform' or 'size'"),
         ("data.nam=x", r"data.nam is unknown; did you mean 'name'\?"),
         ("dat.name=x", r"dat is unknown; did you mean 'data'\?"),
         ("partition.kind=by_clas", r"partition = .*'by_class', 'uniform'"),
