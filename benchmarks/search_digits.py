@@ -1,8 +1,9 @@
 """The search behind the settings in experiments/digits.toml: the same for every method.
 
-Each method is given the same number of trials, spread over its settings' ranges by a Sobol sequence. A trial is run
-with two seeds on the validation split (the test images are never looked at) until the accuracy reaches TARGET, and is
-judged by the mean number of rounds this took, CAP + 1 where it was never reached; ties go to the higher mean accuracy.
+Each method is given the same number of trials: FAR of them spread over its settings' ranges by a Sobol sequence, then NEAR
+of them around the best of those. A trial is run with two seeds on the validation split (the test images are never looked
+at) until the accuracy reaches TARGET, and is judged by the mean number of rounds that this took, CAP + 1 where it was
+never reached; ties go to the higher mean accuracy.
 
     python benchmarks/search_digits.py search results/digits-search.jsonl --workers 2   # goes on where it stopped
     python benchmarks/search_digits.py best results/digits-search.jsonl
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from math import exp, log
 from pathlib import Path
 from statistics import mean
+from typing import Any
 
 import torch
 from torch.quasirandom import SobolEngine
@@ -24,20 +26,30 @@ from fedreg import Diverged, evaluate, federate
 from fedreg.experiments.experiment import load
 from fedreg.experiments.setting import prepare
 
-TRIALS, SEEDS, TARGET, CAP = 24, (100, 101), 0.86, 150
+FAR, NEAR, SEEDS, TARGET, CAP = 24, 12, (100, 101), 0.86, 150
 
 
 @dataclass(frozen=True)
 class Range:
-    """From low to high, evenly or, if low is positive, evenly in the logarithm."""
+    """From low to high, evenly in the logarithm unless it is said to be even."""
 
     low: float
     high: float
+    even: bool = False
 
     def at(self, u: float) -> float:
         """The value at a share u of the way."""
-        value = exp(log(self.low) + u * log(self.high / self.low)) if self.low > 0 else self.low + u * self.high
+        low, high = (self.low, self.high) if self.even else (log(self.low), log(self.high))
+        value = low + u * (high - low)
+        value = value if self.even else exp(value)
         return float(f"{value:.2g}")
+
+    def around(self, value: float) -> "Range":
+        """From half to twice the value; of a range that is not logarithmic, a fifth of it to either side."""
+        if not self.even:
+            return Range(value / 2, value * 2)
+        low, high = max(self.low, value - self.high / 5), min(self.high, value + self.high / 5)
+        return Range(low, high, even=True)
 
 
 LR = Range(0.01, 3.0)
@@ -47,14 +59,13 @@ RANGES = {
     "fedprox": {"lr": LR, "mu": Range(0.001, 1.0)},
     "fedcurv": {"lr": LR, "lam": Range(1e-5, 1e-1)},
     "scaffold": {"lr": LR},
-    "fedreg": {"lr": LR, "gamma": Range(0.0, 1.0), "eta_s": Range(0.005, 0.5)},
+    "fedreg": {"lr": LR, "gamma": Range(0.0, 1.0, even=True), "eta_s": Range(0.005, 0.5)},
 }
 
 
-def trials(method: str) -> list[dict[str, float]]:
-    """The settings to try."""
-    ranges = RANGES[method]
-    points = SobolEngine(len(ranges), scramble=True, seed=0).draw(TRIALS).tolist()
+def trials(ranges: dict[str, Range], count: int) -> list[dict[str, float]]:
+    """So many settings, spread over the ranges."""
+    points = SobolEngine(len(ranges), scramble=True, seed=0).draw(count).tolist()
     return [{key: r.at(u) for (key, r), u in zip(ranges.items(), point, strict=True)} for point in points]
 
 
@@ -78,26 +89,49 @@ def run(method: str, settings: dict[str, float], seed: int) -> dict[str, object]
 
 def search(path: Path, workers: int) -> None:
     """Run what is not yet in the file, and append it."""
-    lines = path.read_text().splitlines() if path.exists() else []
-    done = {tuple(map(str, (d["method"], d["settings"], d["seed"]))) for d in map(json.loads, lines)}
-    todo = [(m, settings, seed) for m in RANGES for settings in trials(m) for seed in SEEDS]
-    todo = [job for job in todo if tuple(map(str, job)) not in done]
-    with ProcessPoolExecutor(workers) as pool, path.open("a") as file:
+    with ProcessPoolExecutor(workers) as pool:
+        complete(path, pool, {method: trials(ranges, FAR) for method, ranges in RANGES.items()})
+        near = {}
+        for method, ranges in RANGES.items():
+            settings = ranked(path, method, trials(ranges, FAR))[0][2]
+            near[method] = trials({key: r.around(settings[key]) for key, r in ranges.items()}, NEAR)
+        complete(path, pool, near)
+
+
+def complete(path: Path, pool: ProcessPoolExecutor, wanted: dict[str, list[dict[str, float]]]) -> None:
+    """Run the trials that are not yet in the file."""
+    done = {tuple(map(str, (d["method"], d["settings"], d["seed"]))) for d in read(path)}
+    jobs = [(method, settings, seed) for method in wanted for settings in wanted[method] for seed in SEEDS]
+    todo = [job for job in jobs if tuple(map(str, job)) not in done]
+    with path.open("a") as file:
         for future in [pool.submit(run, *job) for job in todo]:
             print(json.dumps(future.result()), file=file, flush=True)
 
 
+def read(path: Path) -> list[dict[str, Any]]:
+    """What is in the file."""
+    return list(map(json.loads, path.read_text().splitlines())) if path.exists() else []
+
+
+def ranked(
+    path: Path, method: str, among: list[dict[str, float]] | None = None
+) -> list[tuple[float, float, dict[str, float]]]:
+    """A method's trials as mean rounds, mean accuracy and settings, the best first."""
+    seeds = defaultdict(list)
+    for d in read(path):
+        if d["method"] == method and (among is None or d["settings"] in among):
+            seeds[json.dumps(d["settings"])].append(d)
+    found = [(mean(d["rounds"] for d in ds), -mean(d["accuracy"] for d in ds), s) for s, ds in seeds.items()]
+    return [(rounds, -accuracy, json.loads(settings)) for rounds, accuracy, settings in sorted(found)]
+
+
 def best(path: Path) -> None:
     """Print each method's trials, the best first."""
-    seeds = defaultdict(list)
-    for d in map(json.loads, path.read_text().splitlines()):
-        seeds[d["method"], json.dumps(d["settings"])].append(d)
     for method in RANGES:
-        found = [(mean(d["rounds"] for d in ds), -mean(d["accuracy"] for d in ds), s)
-                 for (m, s), ds in seeds.items() if m == method]  # fmt: skip
+        found = ranked(path, method)
         print(method, f"({len(found)} trials)")
-        for rounds, accuracy, settings in sorted(found)[:4]:
-            print(f"  {rounds:6.1f} rounds to {TARGET}, mean accuracy {-accuracy:.3f}: {settings}")
+        for rounds, accuracy, settings in found[:4]:
+            print(f"  {rounds:6.1f} rounds to {TARGET}, mean accuracy {accuracy:.3f}: {settings}")
 
 
 if __name__ == "__main__":

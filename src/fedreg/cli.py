@@ -13,7 +13,7 @@ from rich.console import Console
 from .core.errors import Diverged, FedregError
 from .engines import ENGINES, Engine, vectorized
 from .experiments.experiment import load
-from .experiments.strict import nearest
+from .experiments.names import nearest
 from .report import catalogue
 from .report.follow import follow, planned, title
 from .report.page import write_page

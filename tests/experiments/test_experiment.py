@@ -6,7 +6,8 @@ from torch import nn
 
 from fedreg import DPSGD, ByClass, Dataset, FedAvg, FedregError, Plan, PowerLaw
 from fedreg.experiments.experiment import load, parse, put, shipped
-from fedreg.experiments.setting import named, prepare
+from fedreg.experiments.names import named
+from fedreg.experiments.setting import prepare
 
 MINIMAL = """
 about = "a test"
@@ -71,7 +72,7 @@ def test_settings_are_put_in(file):
         ("methods.fedavg.gama=1", r"methods.fedavg: gama is unknown; there is lr, gradient"),
         ("methods.fedavg.lr=-1", r"methods.fedavg: FedAvg: lr = -1.0 must be positive"),
         ("methods.fedreg.lr=1", r"methods.fedreg: gamma is missing; .*eta_s is missing"),
-        ("methods.other.lr=1", r"methods.other: no method 'other'; there is fedavg"),
+        ("methods.other.lr=1", r"methods.other: there is no method 'other'; there is fedavg"),
         ("methods.other.method=fedrex", r"no method 'fedrex'; did you mean 'fedreg'\?"),
         ("methods.fedavg.plan=7", r"methods.fedavg.plan must be a table"),
         ("methods.fedavg=7", r"methods.fedavg must be a table"),

@@ -14,7 +14,8 @@ from ..core.method import Method
 from ..federation.partition import ByClass, ByOwner, Dirichlet, Uniform
 from ..federation.rounds import Plan
 from ..methods import METHODS
-from .strict import nearest, strict
+from .names import named, nearest
+from .strict import strict
 
 HERE = Path(__file__).parent
 
@@ -111,11 +112,12 @@ def entry(where: str, key: str, table: Any, plan: Mapping[str, Any]) -> Entry:
     require(isinstance(table, dict), f"{where} must be a table of settings")
     settings = dict(table)
     kind, own_plan = settings.pop("method", key), settings.pop("plan", {})
-    require(
-        isinstance(kind, str) and kind in METHODS, f"{where}: no method {kind!r}{nearest(str(kind), list(METHODS))}"
-    )
+    require(isinstance(kind, str), f"{where}.method = {kind!r} must be a name")
     require(isinstance(own_plan, dict), f"{where}.plan must be a table")
-    return Entry(strict(METHODS[kind], settings, where), strict(Plan, {**plan, **own_plan}, f"{where}.plan"))
+    return Entry(
+        strict(named("method", kind, METHODS, f"{where}: "), settings, where),
+        strict(Plan, {**plan, **own_plan}, f"{where}.plan"),
+    )
 
 
 def put(table: Mapping[str, Any], setting: str) -> dict[str, Any]:

@@ -2,13 +2,11 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
-from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from torch import nn
 
-from ..core.errors import FedregError, require
 from ..core.method import Method
 from ..core.module import ravel
 from ..core.objective import Objective, classification, regression
@@ -20,9 +18,7 @@ from ..federation.population import Population
 from ..federation.rounds import Plan
 from ..networks import NETWORKS
 from .experiment import Experiment
-from .strict import nearest
-
-T = TypeVar("T")
+from .names import named
 
 
 @dataclass(frozen=True)
@@ -70,19 +66,6 @@ def initialised(make: Callable[[], nn.Module], seed: int) -> nn.Module:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(number(seed, "network"))
         return make()
-
-
-def named(what: str, name: str, known: Mapping[str, T]) -> T:
-    """The dataset or network of that name, ours or, as "package.module:function", anybody's."""
-    if name in known:
-        return known[name]
-    module, colon, function = name.partition(":")
-    require(bool(colon), f"there is no {what} {name!r}{nearest(name, list(known))} (or give package.module:function)")
-    try:
-        found: T = getattr(import_module(module), function)
-    except (ImportError, AttributeError) as error:
-        raise FedregError(f"{what} {name!r} cannot be imported: {error}") from error
-    return found
 
 
 def plain(settings: Any) -> dict[str, Any]:

@@ -3,12 +3,12 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, make_dataclass
-from difflib import get_close_matches
 from typing import Any, TypeVar, get_args, get_type_hints
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from ..core.errors import FedregError
+from .names import nearest
 
 T = TypeVar("T")
 
@@ -61,11 +61,3 @@ def names_at(kind: Any, loc: Sequence[int | str]) -> list[str]:
                 kind = choice
     choices = [kind, *get_args(kind)]
     return [field.name for choice in choices if is_dataclass(choice) for field in fields(choice)]
-
-
-def nearest(name: str, known: Sequence[str]) -> str:
-    """A hint for the end of an error: the known name most like this one, or all of them."""
-    match = get_close_matches(name, known, n=1)
-    if match:
-        return f"; did you mean {match[0]!r}?"
-    return f"; there is {', '.join(known)}" if known else ""

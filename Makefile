@@ -1,0 +1,29 @@
+# Needs Python 3.11 or later and make, nothing else.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test test-slow lint
+
+demo: .venv/installed
+	$(BIN)/fedreg compare digits --resume
+
+test: .venv/developed lint
+	$(BIN)/python -m pytest -q -n auto -m "not slow"
+
+test-slow: .venv/developed
+	$(BIN)/python -m pytest -q -n auto -m slow
+
+lint: .venv/developed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+.venv/installed: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit("fedreg needs Python 3.11 or later, this is " + sys.version.split()[0] + "; set PYTHON=") if sys.version_info < (3, 11) else None'
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	touch $@
+
+.venv/developed: .venv/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	touch $@
