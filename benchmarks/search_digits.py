@@ -1,9 +1,9 @@
 """The search behind the settings in experiments/digits.toml: the same for every method.
 
-Each method is given the same number of trials: FAR of them spread over its settings' ranges by a Sobol sequence, then NEAR
-of them around the best of those. A trial is run with two seeds on the validation split (the test images are never looked
-at) until the accuracy reaches TARGET, and is judged by the mean number of rounds that this took, CAP + 1 where it was
-never reached; ties go to the higher mean accuracy.
+Each method is given the same number of trials: FAR of them spread over its settings' ranges by a Sobol sequence, then
+NEAR of them around the best of those. A trial is run with two seeds on the validation split (the test images are never
+looked at) until the accuracy reaches TARGET. It is judged by the mean number of rounds that this took, CAP + 1 where it
+was never reached; ties go to the higher mean accuracy.
 
     python benchmarks/search_digits.py search results/digits-search.jsonl --workers 2   # goes on where it stopped
     python benchmarks/search_digits.py best results/digits-search.jsonl

@@ -1,0 +1,73 @@
+"""What the documents say is so: their code runs, their lines and tests exist, their tables are what was measured."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import fedreg
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = Path(fedreg.__file__).parent
+README = (ROOT / "README.md").read_text()
+BLOCKS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+ROWS = re.findall(r"^\| .* \|$", (ROOT / "docs" / "equations.md").read_text(), flags=re.MULTILINE)
+TESTS = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("*.py"))
+
+
+def test_ones_own_model_in_ten_lines(capsys):
+    code = BLOCKS[0]
+    lines = [line for line in code.splitlines() if line and not line.startswith("import")]
+    assert len(lines) <= 10
+    exec(compile(code, "README.md", "exec"), {})
+    printed = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in printed] == ["1", "2", "3", "4", "5"]
+    assert "accuracy=" in printed[0]
+
+
+def test_a_method_of_ones_own_in_twenty_five_lines(tmp_path):
+    assert len(BLOCKS[1].splitlines()) <= 25
+    (tmp_path / "mine.py").write_text(BLOCKS[1])
+    toml = (PACKAGE / "experiments" / "digits.toml").read_text() + re.search(
+        r"```toml\n(.*?)```", README, flags=re.DOTALL
+    )[1]
+    (tmp_path / "mine.toml").write_text(toml)
+    words = [sys.executable, "-m", "fedreg", "run", "mine.toml", "leashed", "--set", "plan.rounds=2", "--json"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert '"method": "leashed"' in done.stdout
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if ": `" in row], ids=lambda row: row.split("|")[1].strip())
+def test_each_equation_has_its_line_and_its_test(row):
+    name, line = re.search(r"`([\w/]+\.py)`: `([^`]+)`", row).groups()
+    assert line in (PACKAGE / name).read_text(), f"{name} no longer says {line}"
+    test = re.search(r"`(test_\w+)` \|$", row)[1]
+    assert f"def {test}(" in TESTS
+
+
+def test_every_equation_is_there():
+    said = " ".join(row.split("|")[1] for row in ROWS)
+    assert all(f"({i})" in said for i in range(1, 13))
+
+
+def test_the_annotated_tree_is_the_tree():
+    tree = re.search(r"```\nsrc/fedreg/\n(.*?)```", README, flags=re.DOTALL)[1].split("tests/")[0]
+    for name in re.findall(r"^    ?(?:  )?(\w+\.py)", tree, flags=re.MULTILINE):
+        assert list(PACKAGE.rglob(name)), name
+    rooms = set(re.findall(r"^  (\w+)/", tree, flags=re.MULTILINE))
+    assert rooms == {path.name for path in PACKAGE.iterdir() if path.is_dir() and path.name != "__pycache__"}
+
+
+def test_every_dependency_has_its_reason():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = [
+        *project["dependencies"],
+        *(name for extra in project["optional-dependencies"].values() for name in extra),
+    ]
+    text = (ROOT / "docs" / "dependencies.md").read_text()
+    for name in wanted:
+        assert re.split(r"[>=<\[]", name)[0] in text, name
