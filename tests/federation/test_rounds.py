@@ -7,6 +7,7 @@ from torch import nn
 import fedreg
 from fedreg import Diverged, FedAvg, FedregError, Plan, Population, Scaffold, federate
 from fedreg.engines import sequential, vectorized
+from fedreg.federation.check import check_examples
 from fedreg.federation.rounds import cohort
 
 from ..cases import CLASSES, NETWORK, PLAN, THETA, F, population
@@ -122,7 +123,7 @@ SMALL = relu_net()
         (lambda: start(theta=THETA[1:]), r"140 trainable parameters but theta has 139"),
         (lambda: start(f=fedreg.classification(SMALL), theta=fedreg.ravel(SMALL)), r"class 3, but the network's outputs are for 0 to 2"),
         (lambda: start(f=fedreg.regression(NETWORK)), "they are integers, which name classes"),
-        (lambda: start(f=fedreg.classification(Pair()), theta=fedreg.ravel(Pair())), r"labels: classes are given, but an output has shape \(1, 3\)|first dimension"),
+        (lambda: start(f=fedreg.classification(Pair()), theta=fedreg.ravel(Pair())), r"one input gives outputs of shape \(1, 1, 3\)|classes want"),
         (lambda: start(people=Population.from_owners(PEOPLE.x[:, :, :2], PEOPLE.y, range(len(PEOPLE.y)))), r"cannot take inputs of shape \(1, 2, 4\)"),
         (lambda: start(people=Population.from_owners(PEOPLE.x, PEOPLE.y - 1, range(len(PEOPLE.y)))), "has class -1"),
         (lambda: start(people=Population.from_owners(PEOPLE.x, PEOPLE.y.double(), range(len(PEOPLE.y)))), r"labels: one has shape \(\)"),
@@ -148,6 +149,17 @@ def test_mistakes_are_found_before_the_first_round(begin, said):
 def test_impossible_plans_are_refused(wrong, said):
     with pytest.raises(FedregError, match=said):
         replace(PLAN, **wrong)
+
+
+def test_the_test_examples_are_checked_like_the_clients():
+    x, y = PEOPLE.x[:2], torch.tensor([7, 0])
+    assert check_examples(F, THETA, x, torch.tensor([3, 0])) == CLASSES
+    with pytest.raises(FedregError, match="^test labels: example 0 has class 7"):
+        check_examples(F, THETA, x, y, "test ")
+    with pytest.raises(FedregError, match=r"^network: it cannot take test inputs of shape \(1, 3\)"):
+        check_examples(F, THETA, x[:, :, 0, :3], y, "test ")
+    with pytest.raises(FedregError, match="0 of them for 2 inputs"):
+        check_examples(F, THETA, x, y[:0])
 
 
 def test_a_network_that_vmap_cannot_take_names_the_way_out():

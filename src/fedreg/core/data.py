@@ -28,6 +28,10 @@ class Schedule(NamedTuple):
         """The batches one by one."""
         return (Batch(self.rows[s], self.key[s]) for s in range(len(self.key)))
 
+    def to(self, device: torch.device) -> "Schedule":
+        """The same batches on a device."""
+        return Schedule(self.rows.to(device), self.key.to(device))
+
     def pad(self, steps: int, width: int) -> "Schedule":
         """The same batches, then nobody: steps in all, each width wide."""
         s, b = self.rows.shape

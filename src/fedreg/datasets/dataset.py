@@ -1,13 +1,13 @@
 """What a dataset is, and how part of one is held out."""
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
 from ..core.rng import number
 from ..federation.evaluation import Examples
+from ..federation.partition import Owners
 
 
 class Dataset(NamedTuple):
@@ -16,7 +16,7 @@ class Dataset(NamedTuple):
     train: Examples
     test: Examples
     outputs: int  # how many numbers a network has to say about an example
-    owners: Sequence[Any] | None = None  # of the training examples, where the source names them
+    owners: Owners | None = None  # of the training examples, where the source names them
 
 
 def hold_out(examples: Examples, share: float, seed: int) -> tuple[Examples, Examples]:

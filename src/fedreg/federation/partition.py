@@ -16,6 +16,7 @@ from .sizes import PowerLaw, Sizes, sizes_of
 
 Labels: TypeAlias = Int[np.ndarray, " n"]
 Piles: TypeAlias = Int[np.ndarray, " k"]  # how many examples each of k piles holds
+Owners: TypeAlias = Sequence[Any] | np.ndarray | Tensor  # a number or a name an example
 Counts: TypeAlias = Int[np.ndarray, "clients k"]  # how many a client takes from each
 
 
@@ -30,7 +31,7 @@ class Shares(NamedTuple):
 class Partition(Protocol):
     """A way to deal examples to clients."""
 
-    def shares(self, n: int, labels: Labels | None, owners: Sequence[Any] | None, seed: int) -> Shares:
+    def shares(self, n: int, labels: Labels | None, owners: Owners | None, seed: int) -> Shares:
         """Who gets which of n examples, whose classes and owners are given if they have any; the seed decides."""
 
 
@@ -45,7 +46,7 @@ class Deal(ABC):
     def counts(self, piles: Piles, random: np.random.Generator) -> Counts:
         """How many examples each client takes from each pile."""
 
-    def shares(self, n: int, labels: Labels | None, owners: Sequence[Any] | None, seed: int) -> Shares:
+    def shares(self, n: int, labels: Labels | None, owners: Owners | None, seed: int) -> Shares:
         require(n > 0, "partition: there are no examples to deal")
         random = np.random.default_rng(number(seed, "partition") % 2**64)
         pile_of = np.unique(self.piles(n, labels), return_inverse=True)[1]
@@ -162,7 +163,7 @@ class ByOwner:
 
     kind: Literal["by_owner"] = "by_owner"
 
-    def shares(self, n: int, labels: Labels | None, owners: Sequence[Any] | None, seed: int) -> Shares:
+    def shares(self, n: int, labels: Labels | None, owners: Owners | None, seed: int) -> Shares:
         if owners is None:
             raise FedregError('partition by owner: this dataset names no owners; use "by_class" or "uniform"')
         require(len(owners) == n, f"partition by owner: {len(owners)} owners are given for {n} examples")

@@ -13,7 +13,7 @@ from torch.nn.functional import one_hot
 from ..core.data import Data
 from ..core.errors import FedregError, require
 from ..core.types import Vector
-from .partition import ByOwner, Partition, Shares
+from .partition import ByOwner, Owners, Partition, Shares
 
 
 class Summary(NamedTuple):
@@ -58,13 +58,13 @@ class Population:
                 raise FedregError(f"population: the {what} of example {example} are not all finite; mend or drop it")
 
     @staticmethod
-    def from_owners(x: Any, y: Any, owners: Sequence[Any]) -> "Population":
+    def from_owners(x: Any, y: Any, owners: Owners) -> "Population":
         """The population of arrays x and y in which example i belongs to owners[i], a number or a name."""
         return Population.from_partition(x, y, ByOwner(), owners=owners)
 
     @staticmethod
     def from_partition(
-        x: Any, y: Any, partition: Partition, seed: int = 0, owners: Sequence[Any] | None = None
+        x: Any, y: Any, partition: Partition, seed: int = 0, owners: Owners | None = None
     ) -> "Population":
         """The population of arrays x and y dealt to clients by partition."""
         x, y = torch.as_tensor(x), torch.as_tensor(y)
@@ -91,7 +91,7 @@ class Population:
         return Population(torch.cat(xs), torch.cat(ys), Shares(torch.arange(int(offsets[-1])), offsets))
 
     @staticmethod
-    def from_dataset(dataset: MapStyle, owners: Sequence[Any]) -> "Population":
+    def from_dataset(dataset: MapStyle, owners: Owners) -> "Population":
         """The population of a map-style torch Dataset of (x, y), in which example i belongs to owners[i]."""
         require(isinstance(dataset, Sized), "population: the dataset has no length; one that can be indexed is needed")
         assert isinstance(dataset, Sized)

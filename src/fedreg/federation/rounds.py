@@ -95,7 +95,7 @@ def rounds(
             data = population.data(i, outputs, down.theta)
             n = len(data.w)
             batch_size = n if plan.batch_size == "full" else plan.batch_size
-            batches = schedule(n, plan.epochs, batch_size, rng(plan.seed, "batches", t, i))
+            batches = schedule(n, plan.epochs, batch_size, rng(plan.seed, "batches", t, i)).to(down.theta.device)
             tasks.append(Task(i, own, data, batches, n if plan.weights == "size" else 1))
         try:
             mean, kept = engine(method, f, down, tasks)

@@ -14,6 +14,7 @@ function layout(chart, tall) {
     font: { family: "system-ui, sans-serif", size: 13, color: colour("--quiet") },
     hovermode: tall ? "x unified" : "closest",
     hoverlabel: { bgcolor: colour("--card"), bordercolor: colour("--line"), font: { color: colour("--ink") } },
+    modebar: { bgcolor: "rgba(0,0,0,0)", color: colour("--quiet"), activecolor: colour("--ink") },
     showlegend: tall,
     legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0 },
     margin: { l: 56, r: 16, t: tall ? (narrow.matches ? 72 : 44) : 16, b: 52 },
@@ -24,7 +25,7 @@ function layout(chart, tall) {
 
 function draw() {
   for (const [name, chart] of Object.entries(charts)) {
-    const options = { responsive: true, displaylogo: false, displayModeBar: !narrow.matches };
+    const options = { responsive: true, displaylogo: false, displayModeBar: narrow.matches ? false : "hover", modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"] };
     Plotly.react(name, chart.data, layout(chart, name === "rounds"), options);
   }
 }

@@ -73,7 +73,7 @@ class Screen:
 
     def step(self, description: str, view: Table | None, left: float | None) -> None:
         """One more round is there; a table to show from now on, if it is new; the seconds that are still to come."""
-        if self.heading:
+        if self.heading and not self.console.is_terminal:  # else the table has it
             self.say(self.heading, style="bold")
             self.heading = ""
         text = "" if left is None else f"{clock(left)} left"
