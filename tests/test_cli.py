@@ -90,6 +90,40 @@ def test_compare_makes_runs_a_table_and_a_page(fedreg, tmp_path):
     assert (tmp_path / "again.html").exists()
 
 
+def test_settings_of_one_method_are_told_apart(fedreg):
+    for gamma in (0.2, 0.8):
+        done = fedreg(
+            "run", "digits", "fedreg", *QUICK, "--set", f"methods.fedreg.gamma={gamma}", "--out", f"runs/{gamma}"
+        )
+        assert done[0] == 0
+    fedreg("run", "digits", "sgd", *QUICK, "--out", "runs/sgd")
+    code, out, _ = fedreg("report", "runs")
+    assert code == 0
+    assert "fedreg gamma 0.2" in out
+    assert "fedreg gamma 0.8" in out
+    assert " sgd  " in out
+
+
+def test_what_does_not_belong_together_is_reported_apart(fedreg):
+    fedreg("run", "digits", "sgd", *QUICK, "--out", "a")
+    fedreg("run", "digits", "sgd", *QUICK, "--out", "b")
+    code, _, err = fedreg("report", "a", "b")
+    assert code == 2
+    assert "a and b are the same run" in err
+    fedreg("run", "digits", "sgd", *QUICK, "--set", "partition.sizes=4", "--out", "c")
+    code, _, err = fedreg("report", "a", "c")
+    assert code == 2
+    assert "differ in partition: a, c; report them apart" in err
+
+
+def test_the_plans_seed_is_the_seed_unless_another_is_given(fedreg, tmp_path):
+    fedreg("run", "digits", "sgd", *QUICK, "--set", "plan.seed=5")
+    fedreg("compare", "digits", "--methods", "fedavg", *QUICK, "--set", "plan.seed=6")
+    fedreg("run", "digits", "sgd", *QUICK, "--set", "plan.seed=5", "--seed", "7")
+    made = {str(path.parent.relative_to(tmp_path / "runs/digits")) for path in tmp_path.rglob("config.json")}
+    assert made == {"sgd/seed-5", "fedavg/seed-6", "sgd/seed-7"}
+
+
 def test_the_command_on_record_makes_the_same_run_again(fedreg, tmp_path):
     fedreg("run", "digits", "fedprox", *QUICK, "--engine", "vectorized", "--chunk", "3", "--out", "one")
     command = json.loads((tmp_path / "one/config.json").read_text())["configuration"]["command"].split()
@@ -172,6 +206,13 @@ def test_a_disk_that_is_full_is_said_before_the_first_round(tmp_path):
     assert "cannot write" in done.stderr
     assert "File too large" in done.stderr
     assert not (tmp_path / "full" / "rounds.jsonl").exists() or (tmp_path / "full" / "rounds.jsonl").read_text() == ""
+
+
+def test_a_folder_that_cannot_be_made_is_a_failure(fedreg, tmp_path):
+    (tmp_path / "file").write_text("")
+    code, out, err = fedreg("run", "digits", "sgd", *QUICK, "--out", "file/run")
+    assert (code, out) == (1, "")
+    assert "cannot write file/run: Not a directory" in err
 
 
 def test_completion_is_offered(tmp_path):

@@ -3,6 +3,7 @@
 import json
 import signal
 import sys
+from contextlib import closing
 from pathlib import Path
 from shlex import join
 from typing import Annotated, Any, NoReturn
@@ -20,7 +21,7 @@ from .report.page import write_page
 from .report.terminal import Screen, convergence, stdout
 from .runs.comparison import Job, compare, jobs, refuse_taken
 from .runs.disk import StorageError
-from .runs.record import Record, find
+from .runs.record import Record, find, read, told_apart
 from .studies.convergence import as_table, table
 from .version import __version__
 
@@ -54,7 +55,7 @@ def list_(as_json: Json = False) -> None:
 def run_(
     experiment: Experiment,
     method: Annotated[str, typer.Argument(help="One of the experiment's methods.")],
-    seed: Annotated[int, typer.Option(help="Decides the partition, the first parameters and every draw.")] = 0,
+    seed: Annotated[int | None, typer.Option(help="Decides partition, first parameters and every draw.")] = None,
     settings: Set = [],  # noqa: B006
     engine: EngineName = "vectorized",
     chunk: Chunk = None,
@@ -64,10 +65,11 @@ def run_(
 ) -> None:
     """Train one method with one seed, recorded round by round."""
     loaded = load(experiment, settings)
+    seed = loaded.scene.plan.seed if seed is None else seed
     folder = out or Path("runs") / loaded.name / method / f"seed-{seed}"
     loaded.entry(method)
     job = Job(loaded, method, seed, engine_of(engine, chunk), settings, folder, resume, experiment)
-    conclude([job], [folder], as_json)
+    conclude([job], as_json)
 
 
 @app.command(
@@ -78,7 +80,7 @@ def compare_(
     methods: Annotated[
         str | None, typer.Option(help="Names with commas between; default all of the experiment's.")
     ] = None,
-    seeds: Annotated[str, typer.Option(help="Numbers with commas between.")] = "0",
+    seeds: Annotated[str | None, typer.Option(help="Numbers with commas between; default the plan's.")] = None,
     settings: Set = [],  # noqa: B006
     engine: EngineName = "vectorized",
     chunk: Chunk = None,
@@ -90,9 +92,10 @@ def compare_(
     loaded = load(experiment, settings)
     names = [name.strip() for name in methods.split(",")] if methods is not None else list(loaded.entries)
     folder = out or Path("runs") / loaded.name
-    todo = jobs(loaded, names, numbers(seeds), engine_of(engine, chunk), settings, folder, resume, experiment)
+    chosen = [loaded.scene.plan.seed] if seeds is None else numbers(seeds)
+    todo = jobs(loaded, names, chosen, engine_of(engine, chunk), settings, folder, resume, experiment)
     refuse_taken(todo)
-    conclude(todo, [folder], as_json, page=folder / "report.html")
+    conclude(todo, as_json, page=folder / "report.html")
 
 
 @app.command("report", epilog="Example: fedreg report runs/digits -o digits.html")
@@ -102,21 +105,22 @@ def report_(
     as_json: Json = False,
 ) -> None:
     """Make a self-contained page, and the table, of runs that are on disk, finished or not."""
-    tell(find(runs), output, as_json, [])
+    tell(told_apart(find(runs)), output, as_json, [])
 
 
-def conclude(todo: list[Job], folders: list[Path], as_json: bool, page: Path | None = None) -> None:
+def conclude(todo: list[Job], as_json: bool, page: Path | None = None) -> None:
     """Run the jobs on a live screen, then tell what came of them."""
     with Screen(sum(map(planned, todo)), title(todo[0])) as screen:
         try:
-            failures = follow(compare(todo), todo, screen)
+            with closing(compare(todo)) as events:
+                failures = follow(events, todo, screen)
         except KeyboardInterrupt:
             again = [word for word in sys.argv[1:] if word != "--resume"]
             screen.say(f"interrupted; all whole rounds are kept. Go on with: fedreg {join(again)} --resume")
             raise typer.Exit(130) from None
-    paths = {job.path.resolve() for job in todo}
-    records = [record for record in find(folders) if record.path.resolve() in paths]
-    tell(records, page, as_json, failures)
+    begun = [job.path for job in todo if (job.path / "config.json").exists()]
+    if begun:
+        tell([read(path) for path in begun], page, as_json, failures)
     if failures:
         raise typer.Exit(1)
 

@@ -154,7 +154,7 @@ def test_impossible_plans_are_refused(wrong, said):
 def test_the_test_examples_are_checked_like_the_clients():
     x, y = PEOPLE.x[:2], torch.tensor([7, 0])
     assert check_examples(F, THETA, x, torch.tensor([3, 0])) == CLASSES
-    with pytest.raises(FedregError, match="^test labels: example 0 has class 7"):
+    with pytest.raises(FedregError, match=r"^test labels: example 0 has class 7"):
         check_examples(F, THETA, x, y, "test ")
     with pytest.raises(FedregError, match=r"^network: it cannot take test inputs of shape \(1, 3\)"):
         check_examples(F, THETA, x[:, :, 0, :3], y, "test ")
