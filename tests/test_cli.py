@@ -88,6 +88,10 @@ def test_compare_makes_runs_a_table_and_a_page(fedreg, tmp_path):
     code, out, _ = fedreg("report", "both", "-o", "again.html")
     assert code == 0
     assert (tmp_path / "again.html").exists()
+    code, out, _ = fedreg("report", "both", "--markdown")
+    assert code == 0
+    assert out.startswith("| method | R_0.5 | R_0.9 | R_1.0 | final |")
+    assert out.count("\n") == 4
 
 
 def test_settings_of_one_method_are_told_apart(fedreg):

@@ -1,5 +1,6 @@
 """What the documents say is so: their code runs, their lines and tests exist, their tables are what was measured."""
 
+import json
 import re
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import fedreg
+from fedreg.experiments.experiment import load
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = Path(fedreg.__file__).parent
@@ -71,3 +73,32 @@ def test_every_dependency_has_its_reason():
     text = (ROOT / "docs" / "dependencies.md").read_text()
     for name in wanted:
         assert re.split(r"[>=<\[]", name)[0] in text, name
+
+
+def said(spread, digits):
+    """A median and its range, as the documents write it."""
+    numbers = ["-" if spread[key] is None else f"{spread[key]:.{digits}f}" for key in ("median", "low", "high")]
+    return f"{numbers[0]} ({numbers[1]}..{numbers[2]})"
+
+
+def test_the_digits_table_is_what_was_measured():
+    measured = json.loads((ROOT / "results" / "digits.json").read_text())
+    assert len(measured["runs"]) == 5 * len(measured["methods"])
+    assert measured["machines"]
+    for row in measured["methods"]:
+        cells = [said(target["rounds"], 0) for target in row["targets"]]
+        cells += [said(row[key], 3) for key in ("final", "best", "last_ten")]
+        assert f"| {row['method']} | {' | '.join(cells)} |" in README
+
+
+def test_the_settings_are_the_best_that_the_search_found():
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    try:
+        import search_digits
+    finally:
+        sys.path.pop(0)
+    experiment = load("digits")
+    for method, ranges in search_digits.RANGES.items():
+        trials = search_digits.ranked(ROOT / "results" / "digits-search.jsonl", method)
+        assert len(trials) >= 30
+        assert {key: getattr(experiment.entries[method].method, key) for key in ranges} == trials[0][2]

@@ -17,8 +17,8 @@ from .experiments.experiment import load
 from .experiments.names import nearest
 from .report import catalogue
 from .report.follow import follow, planned, title
-from .report.page import write_page
-from .report.terminal import Screen, convergence, stdout
+from .report.page import machines, write_page
+from .report.terminal import Screen, convergence, markdown, stdout
 from .runs.comparison import Job, compare, jobs, refuse_taken
 from .runs.disk import StorageError
 from .runs.record import Record, find, read, told_apart
@@ -103,9 +103,16 @@ def report_(
     runs: Annotated[list[Path], typer.Argument(help="Folders of runs, or folders that contain such.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The page to write.")] = Path("report.html"),
     as_json: Json = False,
+    as_markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print the table for a document, and no more.")
+    ] = False,
 ) -> None:
     """Make a self-contained page, and the table, of runs that are on disk, finished or not."""
-    tell(told_apart(find(runs)), output, as_json, [])
+    records = told_apart(find(runs))
+    if as_markdown:
+        typer.echo(markdown(table(records, str(records[0].configuration["reference"]))))
+    else:
+        tell(records, output, as_json, [])
 
 
 def conclude(todo: list[Job], as_json: bool, page: Path | None = None) -> None:
@@ -131,7 +138,12 @@ def tell(records: list[Record], page: Path | None, as_json: bool, failures: list
     rows = table(records, reference)
     if page:
         write_page(page, records, rows, reference)
-    result = {"reference": reference, "methods": as_table(rows), "runs": [str(record.path) for record in records]}
+    result = {
+        "reference": reference,
+        "methods": as_table(rows),
+        "runs": [str(record.path) for record in records],
+        "machines": machines(records),
+    }
     show(
         {**result, "page": str(page) if page else None, "failures": failures},
         convergence(rows, records[0].title, reference),

@@ -23,28 +23,33 @@ def ravel(module: nn.Module) -> Vector:
 def unravel(module: nn.Module, theta: Vector) -> nn.Module:
     """A copy of module with theta for its trainable parameters."""
     copy = deepcopy(module)
-    copy.load_state_dict(split(module, theta), strict=False)
+    copy.load_state_dict(cut(theta, shapes(module)), strict=False)
     return copy
 
 
 def flat(module: nn.Module) -> Callable[[Vector, Inputs], Outputs]:
     """theta, x -> module(x), theta standing in for the module's trainable parameters."""
     refuse_hidden_state(module)
+    named = shapes(module)
 
     def network(theta: Vector, x: Inputs) -> Outputs:
-        out: Tensor = functional_call(module, split(module, theta), (x,))
+        out: Tensor = functional_call(module, cut(theta, named), (x,))
         return out
 
     return network
 
 
-def split(module: nn.Module, theta: Vector) -> dict[str, Tensor]:
-    """theta cut into the parameters of module, by name."""
-    shapes = {name: p.shape for name, p in trainable(module).items()}
+def shapes(module: nn.Module) -> dict[str, torch.Size]:
+    """The shapes of the trainable parameters, by name."""
+    return {name: p.shape for name, p in trainable(module).items()}
+
+
+def cut(theta: Vector, shapes: dict[str, torch.Size]) -> dict[str, Tensor]:
+    """theta as parameters of these shapes."""
     sizes = [shape.numel() for shape in shapes.values()]
     require(
         sum(sizes) == len(theta),
-        f"{type(module).__name__} has {sum(sizes)} trainable parameters but theta has {len(theta)} numbers; "
+        f"the module has {sum(sizes)} trainable parameters but theta has {len(theta)} numbers; "
         "make theta by ravel(module) of the same module",
     )
     parts = torch.split(theta, sizes)

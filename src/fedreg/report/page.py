@@ -41,7 +41,7 @@ def page(records: Sequence[Record], rows: Sequence[Row], reference: str) -> str:
         "table": table(rows, reference),
         "runs": "\n".join(map(details, records)),
         "commands": escape("\n".join(record.command for record in records)),
-        "machine": machine(records),
+        "machine": "".join(f"<li>{escape(line)}</li>" for line in machines(records)),
         "version": __version__,
         "style": (HERE / "page.css").read_text(encoding="utf-8"),
         "script": (HERE / "page.js").read_text(encoding="utf-8"),
@@ -125,7 +125,7 @@ def details(record: Record) -> str:
     return f"<details><summary>{summary}</summary><pre>{text}</pre></details>"
 
 
-def machine(records: Sequence[Record]) -> str:
+def machines(records: Sequence[Record]) -> list[str]:
     """Where the runs were made, and with what."""
     said: dict[str, None] = {}
     for record in records:
@@ -134,4 +134,4 @@ def machine(records: Sequence[Record]) -> str:
             versions = ", ".join(f"{name} {version}" for name, version in by.items())
             place = f"{on['processor']}, {on['cores']} cores, {on['threads']} threads, {on['device']}"
             said[f"{place}; {on['system']}; {versions}"] = None
-    return "".join(f"<li>{escape(line)}</li>" for line in said)
+    return list(said)

@@ -46,6 +46,19 @@ def convergence(rows: Sequence[Row], title: str, reference: str, running: bool =
     return table
 
 
+def markdown(rows: Sequence[Row]) -> str:
+    """The same table for a document."""
+    seeds = max((row.seeds for row in rows), default=1)
+    shares = [target.share for target in rows[0].targets] if rows else []
+    lines = ["| method | " + " | ".join([*(f"R_{share}" for share in shares), "final", "best", "last ten"]) + " |"]
+    lines.append("|---|" + "---:|" * (len(shares) + 3))
+    for row in rows:
+        cells = [ranged(target.rounds, 0, seeds) for target in row.targets]
+        cells += [ranged(score, 3, seeds) for score in (row.final, row.best, row.last_ten)]
+        lines.append(f"| {row.method} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def stdout() -> Console:
     """The console for results; wide enough for any table where it is not a terminal."""
     console = Console(highlight=False)
