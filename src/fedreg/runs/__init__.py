@@ -1,0 +1,1 @@
+"""Runs on disk: a folder a run."""

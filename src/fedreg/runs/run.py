@@ -1,0 +1,164 @@
+"""A run in a folder: recorded round by round, resumable at any moment, one process at a time."""
+
+import os
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from ..core.errors import Diverged, FedregError, require
+from ..engines import Engine
+from ..experiments.setting import Setting
+from ..federation.check import check, check_examples
+from ..federation.evaluation import evaluate
+from ..federation.rounds import Round, federate, start
+from . import checkpoint
+from .configuration import identity_of, refuse_other, session, write_config
+from .disk import writing
+from .record import Line, read
+
+SHARE_OF_TIME = 0.05  # that checkpoints may take
+LINES, STATE = "rounds.jsonl", "checkpoint.safetensors"
+
+
+def run(setting: Setting, engine: Engine, configuration: Mapping[str, Any], path: Path, resume: bool) -> Iterator[Line]:
+    """Yield each round's line, recorded ones first; go on with what the folder holds if resume, else demand none."""
+    check(setting.method, setting.f, setting.theta, setting.population, setting.plan.cohort)
+    check_examples(setting.f, setting.theta, setting.test.x, setting.test.y, "test ")
+    with writing(path):
+        path.mkdir(parents=True, exist_ok=True)
+    with alone(path):
+        yield from run_alone(setting, engine, configuration, path, resume)
+
+
+def run_alone(
+    setting: Setting, engine: Engine, configuration: Mapping[str, Any], path: Path, resume: bool
+) -> Iterator[Line]:
+    """run, in a folder where nobody else writes."""
+    after, sessions, lines = found(setting, configuration, path, resume)
+    yield from lines[: setting.plan.rounds]
+    if min(after.t, len(lines)) >= setting.plan.rounds:
+        return
+    rounds = federate(setting.method, setting.f, setting.theta, setting.population, setting.plan, engine, after)
+    sessions = [*sessions, session(after.t)]
+    write_config(path, configuration, sessions)
+    try:
+        with closing(kept(rounds, after, path / STATE, identity_of(configuration))) as timed:
+            yield from recorded(setting, timed, path / LINES, len(lines))
+    except FedregError as error:
+        sessions[-1]["failure"] = str(error)
+        raise
+    finally:
+        write_config(path, configuration, sessions)
+
+
+def kept(
+    rounds: Iterator[Round], after: Round, state: Path, identity: str
+) -> Generator[tuple[Round, float], None, None]:
+    """Each round with its seconds; checkpoints often enough to lose little, and seldom enough to cost little."""
+    last, saved, cost = after, None, 0.0  # the last round that was passed on, the last that was saved, its seconds
+    saved_at = perf_counter()
+    try:
+        while True:
+            if saved is None or perf_counter() - saved_at > cost / SHARE_OF_TIME:
+                begin = perf_counter()
+                checkpoint.save(state, last, identity)
+                saved, saved_at = last, perf_counter()
+                cost = saved_at - begin
+            begin = perf_counter()
+            r = next(rounds, None)
+            if r is None:
+                return
+            yield r, perf_counter() - begin
+            last = r  # its line is on record by now
+    finally:
+        if saved is not last:
+            checkpoint.save(state, last, identity)
+
+
+def recorded(setting: Setting, rounds: Iterator[tuple[Round, float]], path: Path, known: int) -> Iterator[Line]:
+    """The line of each round beyond those that are known, once it is in the file."""
+    with path.open("ab") as file:
+        for r, seconds in rounds:
+            if r.t > known:
+                line = measured(setting, r, seconds)
+                with writing(path):
+                    append(file, line.text())
+                yield line
+
+
+def found(
+    setting: Setting, configuration: Mapping[str, Any], path: Path, resume: bool
+) -> tuple[Round, list[dict[str, Any]], list[Line]]:
+    """Where to go on from, the sessions before this one and the lines on record."""
+    first = start(setting.method, setting.theta)
+    if not (path / "config.json").exists():
+        strangers = [entry.name for entry in path.iterdir() if entry.name != "lock"]
+        require(not strangers, f"{path} is not empty and holds no run (but {strangers[:3]}); name another folder by --out")
+        return first, [], []
+    record = read(path)
+    require(
+        resume, f"{path} already holds a run of {len(record.lines)} rounds; go on with it by --resume, or name another by --out"
+    )
+    refuse_other(path, record.configuration, configuration)
+    cut_torn_line(path / LINES)
+    state = path / STATE
+    if not state.exists():
+        return first, record.sessions, record.lines
+    after = checkpoint.load(state, setting.method, setting.theta, identity_of(configuration))
+    require(
+        len(record.lines) >= after.t,
+        f"{path}: rounds.jsonl has {len(record.lines)} lines but the checkpoint is of round {after.t}; lines were lost, "
+        "move the checkpoint away to start again from round 1",
+    )
+    return after, record.sessions, record.lines
+
+
+def measured(setting: Setting, r: Round, train_seconds: float) -> Line:
+    """A round's line."""
+    begin = perf_counter()
+    score = evaluate(setting.f, r.theta, setting.test)
+    seconds = perf_counter() - begin
+    line = Line(
+        r.t, score.accuracy, score.loss, round(train_seconds, 6), round(seconds, 6), r.bytes_down, r.bytes_up,
+        list(r.clients), list(r.dropped),
+    )  # fmt: skip
+    if not line.finite():
+        raise Diverged(f"round {r.t}: the test loss is {score.loss}; use a smaller learning rate")
+    return line
+
+
+def append(file: Any, text: str) -> None:
+    """Write a whole line at the end of file, or nothing."""
+    end = file.tell()
+    try:
+        file.write(text.encode() + b"\n")
+        file.flush()
+    except OSError:
+        os.ftruncate(file.fileno(), end)
+        raise
+
+
+def cut_torn_line(path: Path) -> None:
+    """Remove what a crash left of a line that was being written."""
+    if path.exists():
+        with writing(path), path.open("rb+") as file:
+            file.truncate(file.read().rfind(b"\n") + 1)
+
+
+@contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """Nobody else writes in this folder meanwhile."""
+    lock = FileLock(path / "lock")
+    with writing(path):
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            raise FedregError(f"{path} is in use by another process; wait for it, or name another folder by --out") from None
+    try:
+        yield
+    finally:
+        lock.release()
