@@ -29,9 +29,9 @@ class Axis(NamedTuple):
 
 AXES = (
     Axis("rounds", "Rounds", "rounds", lambda line: 1),
-    Axis("megabytes", "Megabytes sent and received by a client that takes part in every round", "MB",
+    Axis("megabytes", "Megabytes, up and down, of a client in every round", "MB",
          lambda line: (line.bytes_up + line.bytes_down) / 1e6),
-    Axis("seconds", "Seconds of training on the machine named below", "s", lambda line: line.train_seconds),
+    Axis("seconds", "Seconds of training", "s", lambda line: line.train_seconds),
 )  # fmt: skip
 
 

@@ -37,16 +37,24 @@ def load(path: Path, method: Method[Any, Any, Any, Any], theta: Vector, run: str
             header = json.loads((file.metadata() or {}).get("fedreg", "{}"))
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (OSError, SafetensorError, ValueError) as error:
-        raise FedregError(f"checkpoint {path} is damaged ({error}); move it away to start again from round 1") from error
+        raise FedregError(
+            f"checkpoint {path} is damaged ({error}); move it away to start again from round 1"
+        ) from error
     require(
         header.get("format") == FORMAT and header.get("run") == run,
         f"checkpoint {path} belongs to another run, or to another version of fedreg; name another folder by --out",
     )
     first = start(method, theta)
-    server = type(first.server)(**{name: fitting(path, tensors, f"server.{name}", leaf, ()) for name, leaf in first.server._asdict().items()})
+    server = type(first.server)(
+        **{name: fitting(path, tensors, f"server.{name}", leaf, ()) for name, leaf in first.server._asdict().items()}
+    )
     clients = tensors["own.clients"].tolist()
     own = method.enrol(theta)
-    columns = {name: fitting(path, tensors, f"own.{name}", leaf, (len(clients),)) for name, leaf in own._asdict().items()} if clients else {}
+    columns = (
+        {name: fitting(path, tensors, f"own.{name}", leaf, (len(clients),)) for name, leaf in own._asdict().items()}
+        if clients
+        else {}
+    )
     owns = {i: type(own)(**{name: column[k] for name, column in columns.items()}) for k, i in enumerate(clients)}
     return Round(header["t"], method.broadcast(server).theta, server, owns)
 
@@ -57,5 +65,7 @@ def fitting(path: Path, tensors: dict[str, Tensor], name: str, like: Tensor, sta
     found = tensors.get(name)
     if found is None or tuple(found.shape) != shape or found.dtype != like.dtype:
         has = "is not there" if found is None else f"is {tuple(found.shape)} {found.dtype}"
-        raise FedregError(f"checkpoint {path}: {name} {has}, where {shape} {like.dtype} is needed; it is another method's")
+        raise FedregError(
+            f"checkpoint {path}: {name} {has}, where {shape} {like.dtype} is needed; it is another method's"
+        )
     return found.to(like.device)

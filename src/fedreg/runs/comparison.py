@@ -81,4 +81,6 @@ def refuse_taken(jobs: Sequence[Job]) -> None:
     taken = [job.path for job in jobs if not job.resume and (job.path / "config.json").exists()]
     if taken:
         more = f" (and {len(taken) - 1} more)" if len(taken) > 1 else ""
-        require(False, f"{taken[0]} already holds a run{more}; go on with it by --resume, or name another folder by --out")
+        require(
+            False, f"{taken[0]} already holds a run{more}; go on with it by --resume, or name another folder by --out"
+        )

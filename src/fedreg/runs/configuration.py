@@ -36,7 +36,7 @@ def refuse_other(path: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> 
         was = leaves(essence(old)).get(key)
         require(
             was == value,
-            f"{path} belongs to another configuration: {key} was {was!r} and is {value!r}; name another folder by --out",
+            f"{path} belongs to another configuration: {key} was {was!r} and is {value!r}; name another by --out",
         )
 
 
@@ -57,7 +57,12 @@ def write_config(path: Path, configuration: Mapping[str, Any], sessions: list[di
 
 def session(t: int) -> dict[str, Any]:
     """When, where and with what a run was started after t rounds."""
-    versions = {"fedreg": __version__, "torch": torch.__version__, "numpy": np.__version__, "python": sys.version.split()[0]}
+    versions = {
+        "fedreg": __version__,
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+        "python": sys.version.split()[0],
+    }
     machine = {
         "system": platform.platform(),
         "processor": processor(),
@@ -65,11 +70,20 @@ def session(t: int) -> dict[str, Any]:
         "threads": torch.get_num_threads(),
         "device": "cpu",
     }
-    return {"started": datetime.now(UTC).isoformat(timespec="seconds"), "after": t, "versions": versions, "machine": machine}
+    return {
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "after": t,
+        "versions": versions,
+        "machine": machine,
+    }
 
 
 def processor() -> str:
     """The processor's name, where the system tells it."""
     info = Path("/proc/cpuinfo")
-    names = [line.partition(":")[2].strip() for line in info.read_text().splitlines() if line.startswith("model name")] if info.exists() else []
+    names = (
+        [line.partition(":")[2].strip() for line in info.read_text().splitlines() if line.startswith("model name")]
+        if info.exists()
+        else []
+    )
     return names[0] if names else platform.processor()

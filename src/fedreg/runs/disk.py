@@ -29,7 +29,7 @@ def writing(path: Path) -> Iterator[None]:
 
 @contextmanager
 def put_in_place(path: Path) -> Iterator[Path]:
-    """A path beside the given one; what is written to it takes the other's place at once, and is on the disk by then."""
+    """A path beside the given one; what is written there is put in its place at once, when it is on the disk."""
     new = path.with_name(path.name + ".new")
     try:
         yield new

@@ -86,7 +86,9 @@ def read(path: Path) -> Record:
         record = Record(path, table["configuration"], table["sessions"], lines)
         _ = record.method, record.seed, record.rounds, record.command
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise FedregError(f"run folder {path} cannot be read: {error!r}; restore it from a copy or move it away") from error
+        raise FedregError(
+            f"run folder {path} cannot be read: {error!r}; restore it from a copy or move it away"
+        ) from error
     return record
 
 
@@ -118,7 +120,9 @@ def told_apart(records: list[Record]) -> list[Record]:
     """The records of one experiment, named apart where a method was run with several settings."""
     for key in ("experiment", "data", "partition", "network"):
         known = {json.dumps(record.configuration[key], sort_keys=True): record.path for record in records}
-        require(len(known) == 1, f"these runs differ in {key}: {', '.join(map(str, known.values()))}; report them apart")
+        require(
+            len(known) == 1, f"these runs differ in {key}: {', '.join(map(str, known.values()))}; report them apart"
+        )
     return [replace(record, variant=variant(record, records)) for record in records]
 
 

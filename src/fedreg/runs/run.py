@@ -97,11 +97,12 @@ def found(
     first = start(setting.method, setting.theta)
     if not (path / "config.json").exists():
         strangers = [entry.name for entry in path.iterdir() if entry.name != "lock"]
-        require(not strangers, f"{path} is not empty and holds no run (but {strangers[:3]}); name another folder by --out")
+        require(not strangers, f"{path} is not empty and holds no run (but {strangers[:3]}); name another by --out")
         return first, [], []
     record = read(path)
     require(
-        resume, f"{path} already holds a run of {len(record.lines)} rounds; go on with it by --resume, or name another by --out"
+        resume,
+        f"{path} already holds a run of {len(record.lines)} rounds; go on with it by --resume, or name another by --out",
     )
     refuse_other(path, record.configuration, configuration)
     cut_torn_line(path / LINES)
@@ -111,8 +112,8 @@ def found(
     after = checkpoint.load(state, setting.method, setting.theta, identity_of(configuration))
     require(
         len(record.lines) >= after.t,
-        f"{path}: rounds.jsonl has {len(record.lines)} lines but the checkpoint is of round {after.t}; lines were lost, "
-        "move the checkpoint away to start again from round 1",
+        f"{path}: {LINES} has {len(record.lines)} lines but the checkpoint is of round {after.t}; lines were lost, move "
+        "the checkpoint away to start again from round 1",
     )
     return after, record.sessions, record.lines
 
@@ -157,7 +158,9 @@ def alone(path: Path) -> Iterator[None]:
         try:
             lock.acquire(timeout=0)
         except Timeout:
-            raise FedregError(f"{path} is in use by another process; wait for it, or name another folder by --out") from None
+            raise FedregError(
+                f"{path} is in use by another process; wait for it, or name another folder by --out"
+            ) from None
     try:
         yield
     finally:
