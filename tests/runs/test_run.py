@@ -104,7 +104,7 @@ def test_a_finished_run_can_be_made_longer(whole, tmp_path):
 def test_a_folder_in_use_is_not_written_over(whole):
     path, _ = whole
     before = bits(path)
-    with pytest.raises(FedregError, match=r"already holds a run of 6 rounds; go on with it by --resume"):
+    with pytest.raises(FedregError, match=r"already holds a run of 6 rounds; go on by --resume"):
         list(world(path))
     assert bits(path) == before
 

@@ -26,9 +26,11 @@ def convergence(rows: Sequence[Row], title: str, reference: str, running: bool =
     """The table of R_a and accuracies."""
     table = Table(title=title, title_justify="left", header_style="bold", caption_justify="left", box=SIMPLE_HEAD)
     seeds = max((row.seeds for row in rows), default=1)
-    table.caption = f"R_a: rounds to a x {reference}'s best accuracy" + (
-        f"; medians over {seeds} seeds (least..most)" if seeds > 1 else ""
-    )
+    table.caption = f"R_a: rounds to a x {reference}'s best accuracy"
+    if all(row.method != reference for row in rows):
+        table.caption += f", for which a run of {reference} with the same seed is needed"
+    elif seeds > 1:
+        table.caption += f"; medians over {seeds} seeds (least..most)"
     table.add_column("method", no_wrap=True)
     table.add_column("rounds", justify="right")
     for share in [target.share for target in rows[0].targets] if rows else []:

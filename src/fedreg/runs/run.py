@@ -102,7 +102,7 @@ def found(
     record = read(path)
     require(
         resume,
-        f"{path} already holds a run of {len(record.lines)} rounds; go on with it by --resume, or name another by --out",
+        f"{path} already holds a run of {len(record.lines)} rounds; go on by --resume, or name another by --out",
     )
     refuse_other(path, record.configuration, configuration)
     cut_torn_line(path / LINES)
@@ -112,8 +112,8 @@ def found(
     after = checkpoint.load(state, setting.method, setting.theta, identity_of(configuration))
     require(
         len(record.lines) >= after.t,
-        f"{path}: {LINES} has {len(record.lines)} lines but the checkpoint is of round {after.t}; lines were lost, move "
-        "the checkpoint away to start again from round 1",
+        f"{path}: {LINES} has {len(record.lines)} lines but the checkpoint is of round {after.t}; "
+        "lines were lost, move the checkpoint away to start again from round 1",
     )
     return after, record.sessions, record.lines
 
