@@ -3,8 +3,9 @@
 Each method is given the same number of trials: FAR of them spread over its settings' ranges by a Sobol sequence, then
 NEAR of them around the best of those. A trial is run with two seeds on the validation split (the test images are never
 looked at) until the accuracy reaches TARGET. It is judged by the mean number of rounds that this took, CAP + 1 where it
-was never reached; ties go to the higher mean accuracy. Two seeds choose noisily, so the best FINALISTS of each method
-are run with four more, and judged by all six.
+was never reached; ties go to the higher mean accuracy. A setting that collapses with any of its seeds (a mean accuracy
+below COLLAPSE, twice that of guessing) is out, however soon the other seeds got there: nobody would use it. Two seeds
+choose noisily, so the best FINALISTS of each method are run with four more, and judged by all six.
 
     python benchmarks/search_digits.py search results/digits-search.jsonl --workers 2   # goes on where it stopped
     python benchmarks/search_digits.py best results/digits-search.jsonl
@@ -28,7 +29,7 @@ from fedreg import Diverged, evaluate, federate
 from fedreg.experiments.experiment import load
 from fedreg.experiments.setting import prepare
 
-FAR, NEAR, FINALISTS, TARGET, CAP = 24, 12, 4, 0.86, 150
+FAR, NEAR, FINALISTS, TARGET, CAP, COLLAPSE = 24, 12, 4, 0.86, 150, 0.2
 SEEDS, MORE_SEEDS = (100, 101), (102, 103, 104, 105)
 
 
@@ -126,20 +127,22 @@ def read(path: Path) -> list[dict[str, Any]]:
 def ranked(
     path: Path, method: str, among: list[Settings] | None = None, seeds: Sequence[int] = (*SEEDS, *MORE_SEEDS)
 ) -> list[tuple[float, float, Settings]]:
-    """Mean rounds, mean accuracy and settings of the trials that were run with all these seeds, the best first."""
+    """Mean rounds, mean accuracy and settings of what was run with all these seeds and never collapsed, best first."""
     found: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for d in read(path):
         if d["method"] == method and d["seed"] in seeds and (among is None or d["settings"] in among):
             found[json.dumps(d["settings"])].append(d)
     whole = [(mean(d["rounds"] for d in ds), -mean(d["accuracy"] for d in ds), settings)
-             for settings, ds in found.items() if len(ds) == len(seeds)]  # fmt: skip
+             for settings, ds in found.items()
+             if len(ds) == len(seeds) and min(d["accuracy"] for d in ds) >= COLLAPSE]  # fmt: skip
     return [(rounds, -accuracy, json.loads(settings)) for rounds, accuracy, settings in sorted(whole)]
 
 
 def best(path: Path) -> None:
     """Print how many settings of each method were tried, and its finalists, the best first."""
     for method in RANGES:
-        print(method, f"({len(ranked(path, method, seeds=SEEDS))} settings)")
+        tried = {json.dumps(d["settings"]) for d in read(path) if d["method"] == method}
+        print(method, f"({len(tried)} settings, of which {len(ranked(path, method, seeds=SEEDS))} did not collapse)")
         for rounds, accuracy, settings in ranked(path, method):
             print(f"  {rounds:6.1f} rounds to {TARGET}, mean accuracy {accuracy:.3f}: {settings}")
 

@@ -224,3 +224,56 @@ def test_completion_is_offered(tmp_path):
     script = os.path.join(os.path.dirname(sys.executable), "fedreg")
     done = subprocess.run([script], capture_output=True, text=True, env=environment, timeout=60, check=False)
     assert "compare" in done.stdout
+
+
+REGRESSION = """
+about = "Sums"
+[data]
+name = "sums:sums"
+[partition]
+kind = "uniform"
+sizes = 4
+[network]
+name = "linear"
+[plan]
+rounds = 4
+cohort = 5
+epochs = 2
+batch_size = 4
+[methods.sgd]
+method = "fedavg"
+lr = 0.05
+plan = { epochs = 1, batch_size = "full" }
+[methods.fedreg]
+lr = 0.05
+gamma = 0.5
+eta_s = 0.01
+"""
+SUMS = """
+import torch
+import fedreg
+
+def sums():
+    x = torch.randn(120, 3, generator=torch.Generator().manual_seed(0))
+    y = x.sum(1, keepdim=True)
+    return fedreg.Dataset(fedreg.Examples(x[:100], y[:100]), fedreg.Examples(x[100:], y[100:]), outputs=1)
+"""
+
+
+def test_a_regression_is_compared_by_its_loss(fedreg, tmp_path, monkeypatch):
+    (tmp_path / "sums.py").write_text(SUMS)
+    (tmp_path / "sums.toml").write_text(REGRESSION)
+    monkeypatch.syspath_prepend(tmp_path)
+    code, out, err = fedreg("compare", "sums.toml")
+    assert code == 0, err
+    assert "R_0.9" not in out
+    assert "loss" in out.splitlines()[2]
+    page = (tmp_path / "runs/sums/report.html").read_text()
+    assert "Test loss" in page
+    code, out, _ = fedreg("report", "runs/sums", "--json")
+    methods = json.loads(out)["methods"]
+    assert all(0 < method["loss"]["median"] < 3 for method in methods)
+    assert all(target["reached"] == 0 for method in methods for target in method["targets"])
+    code, _, err = fedreg("run", "sums.toml", "fedreg", "--out", "mg", "--set", "methods.fedreg.modified_gradient=true")
+    assert code == 2
+    assert "modified_gradient needs classes" in err

@@ -12,15 +12,16 @@ import pytest
 RUN = [sys.executable, "-m", "fedreg", "run", "digits", "scaffold", "--set", "plan.rounds=40", "--set", "plan.epochs=5"]
 
 
-def heed_interrupts():
-    """In a shell's background a process is born deaf to them, and so are its children."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+@pytest.fixture(autouse=True)
+def heeding_interrupts():
+    """In a shell's background a process is born deaf to them, and so would be those that the tests start."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def start(out, *more):
-    command = [*RUN, "--out", str(out), *more]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(command, stderr=pipe, stdout=pipe, text=True, preexec_fn=heed_interrupts)
+    return subprocess.Popen([*RUN, "--out", str(out), *more], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
 def finish(process):

@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from fedreg.report.columns import columns
 from fedreg.report.terminal import convergence
 from fedreg.runs.record import Line, Record
 from fedreg.studies.convergence import Spread, as_table, place, spread, table
@@ -61,3 +62,15 @@ def test_methods_stand_in_the_papers_order_with_fedreg_last():
         "fedreg",
         "fedreg_mg",
     ]
+
+
+def test_a_regression_has_a_loss_and_no_r_a():
+    lines = [Line(t, None, 1.0 / t, 2.0, 0.5, 500_000, 500_000, [0], []) for t in (1, 2, 4)]
+    runs = [Record(Path(m), {"method": m, "plan": {"seed": 0, "rounds": 3}}, [], lines) for m in ("sgd", "fedreg")]
+    rows = table(runs, "sgd")
+    for row in rows:
+        assert row.loss == Spread(0.25, 0.25, 0.25)
+        assert row.best == row.final == row.last_ten == Spread(None, None, None)
+        assert all(target.rounds.median is None and target.reached == 0 for target in row.targets)
+    assert columns(rows) == {"loss": ["0.2500", "0.2500"]}
+    assert "loss" in str(convergence(rows, "", "sgd").columns[2].header)

@@ -1,4 +1,4 @@
-"""Accuracy against rounds, megabytes and seconds, with seeds as bands, as Plotly figures."""
+"""Accuracy (of a regression the loss) against rounds, megabytes and seconds, with seeds as bands, as Plotly figures."""
 
 from collections.abc import Callable, Sequence
 from itertools import accumulate
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import plotly.graph_objects as go
 
 from ..runs.record import Line, Record
-from ..studies.convergence import best, place
+from ..studies.convergence import accuracies, best, place
 
 # Okabe and Ito's palette, which people with any colour vision can tell apart
 COLOURS = {
@@ -47,22 +47,27 @@ def figure(records: Sequence[Record], axis: Axis, reference: str) -> go.Figure:
     methods = sorted({record.method for record in records if record.lines}, key=place)
     for method, colour in colours(methods).items():
         add_method(chart, [record for record in records if record.method == method and record.lines], axis, colour)
-    goals = [best(record.lines) for record in records if record.method == reference and record.lines]
+    bests = [best(record.lines) for record in records if record.method == reference]
+    goals = [accuracy for accuracy in bests if accuracy is not None]
     for share in (0.5, 0.9, 1.0) if goals else ():
         label = f"{share:g} x {reference}'s best" if axis.name == "rounds" else ""
         chart.add_hline(share * median(goals), line={"width": 1, "dash": "dot", "color": "#999"}, annotation_text=label,
                         annotation_position="top left", annotation_font={"size": 11, "color": "#888"})  # fmt: skip
     chart.update_xaxes(title_text=axis.heading, rangemode="tozero")
-    chart.update_yaxes(title_text="Test accuracy", range=[0, 1.02], tickformat=".1f")
+    if any(accuracies(record.lines) for record in records):
+        chart.update_yaxes(title_text="Test accuracy", range=[0, 1.02], tickformat=".1f")
+    else:
+        chart.update_yaxes(title_text="Test loss", rangemode="tozero")
     return chart
 
 
 def add_method(chart: go.Figure, records: Sequence[Record], axis: Axis, colour: str) -> None:
     """Draw one method's band and line."""
     rounds = min(len(record.lines) for record in records)
-    costs = zip(*(accumulate(axis.cost(line) for line in record.lines[:rounds]) for record in records), strict=True)
+    whole = [record.lines[:rounds] for record in records]
+    costs = zip(*(accumulate(axis.cost(line) for line in lines) for lines in whole), strict=True)
     x = [median(cost) for cost in costs]
-    scores = list(zip(*([line.accuracy or 0.0 for line in record.lines[:rounds]] for record in records), strict=True))
+    scores = list(zip(*((accuracies(lines) or [line.loss for line in lines]) for lines in whole), strict=True))
     name = records[0].method
     group: dict[str, Any] = {"legendgroup": name, "mode": "lines"}
     if len(records) > 1:

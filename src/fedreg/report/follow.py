@@ -82,4 +82,6 @@ def title(job: Job) -> str:
 def summary(job: Job, lines: list[Line]) -> str:
     """One line about a finished run."""
     seconds = sum(line.train_seconds + line.evaluate_seconds for line in lines)
-    return f"{job.method}, seed {job.seed}: {len(lines)} rounds, best accuracy {best(lines):.3f}, {clock(seconds)}"
+    accuracy = best(lines)
+    said = f"loss {lines[-1].loss:.3g}" if accuracy is None else f"best accuracy {accuracy:.3f}"
+    return f"{job.method}, seed {job.seed}: {len(lines)} rounds, {said}, {clock(seconds)}"

@@ -1,6 +1,7 @@
 """One self-contained HTML page about runs: curves, the table of R_a, configurations, and how to repeat them."""
 
 import json
+import re
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
@@ -13,8 +14,8 @@ from ..runs.disk import put_in_place, writing
 from ..runs.record import Record
 from ..studies.convergence import Row
 from ..version import __version__
+from .columns import columns, is_regression, most_seeds, ranged
 from .curves import AXES, colours, figure
-from .terminal import ranged
 
 HERE = Path(__file__).parent
 
@@ -53,6 +54,8 @@ def page(records: Sequence[Record], rows: Sequence[Row], reference: str) -> str:
 
 def headline(rows: Sequence[Row], reference: str) -> str:
     """The one thing to know: who reaches 0.9 of the reference's best accuracy when."""
+    if is_regression(rows):
+        return "<p>A regression: its runs are compared by their loss on the test examples.</p>"
     found = [(row.method, target) for row in rows for target in row.targets if target.share == 0.9]
     reached = sorted(((t.rounds.median, method) for method, t in found if t.rounds.median is not None))
     if not reached:
@@ -89,31 +92,35 @@ def between(spread: Sequence[float]) -> str:
 
 def table(rows: Sequence[Row], reference: str) -> str:
     """The table of R_a, accuracies and what the targets cost."""
-    seeds = max(row.seeds for row in rows)
-    shares = [target.share for target in rows[0].targets]
-    costs = [f"{unit} to {share:g}" for share in shares if share == 0.9 for unit in ("s", "MB")]
-    heads = ["method", "rounds", *(f"R<sub>{share}</sub>" for share in shares), "final", "best", "last ten", *costs]
+    seeds = most_seeds(rows)
+    cells = {"rounds": [str(row.rounds) for row in rows], **columns(rows)}
+    for i, target in enumerate(rows[0].targets):
+        if target.share == 0.9 and not is_regression(rows):
+            cells["s to 0.9"] = [ranged(row.targets[i].seconds, 1, seeds) for row in rows]
+            cells["MB to 0.9"] = [ranged(row.targets[i].megabytes, 1, seeds) for row in rows]
     body = []
-    for row in rows:
-        cells = [str(row.rounds), *(ranged(target.rounds, 0, seeds) for target in row.targets)]
-        cells += [ranged(score, 3, seeds) for score in (row.final, row.best, row.last_ten)]
-        for target in row.targets:
-            if target.share == 0.9:
-                cells += [ranged(target.seconds, 1, seeds), ranged(target.megabytes, 1, seeds)]
+    for row, texts in zip(rows, zip(*cells.values(), strict=True), strict=True):
         failed = f'<br><small class="failed">{escape("; ".join(row.failures))}</small>' if row.failures else ""
         kind = ' class="ours"' if row.method == "fedreg" else ""
         body.append(
-            f"<tr{kind}><th>{escape(row.method)}{failed}</th>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
+            f"<tr{kind}><th>{escape(row.method)}{failed}</th>{''.join(f'<td>{text}</td>' for text in texts)}</tr>"
         )
-    note = (
+    heads = [re.sub(r"^R_(.*)", r"R<sub>\1</sub>", heading) for heading in ("method", *cells)]
+    head = "".join(f"<th>{heading}</th>" for heading in heads)
+    whole = f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
+    return f'<div class="scroll">{whole}</div><p class="note">{note(rows, reference)}</p>'
+
+
+def note(rows: Sequence[Row], reference: str) -> str:
+    """What the table's numbers are."""
+    many = " Medians over the seeds, with the range." if most_seeds(rows) > 1 else ""
+    if is_regression(rows):
+        return f"Loss: the mean on the test examples after the last round.{many}"
+    return (
         f"R<sub>a</sub> is the number of rounds trained when the test accuracy first reaches a times the best that "
         f"{escape(reference)} has in any round with the same seed; a dash: never reached. Last ten: the mean "
-        f"accuracy of the last ten rounds. s and MB to 0.9: of training, and up and down for one client. "
-        + ("Medians over the seeds, with the range." if seeds > 1 else "")
+        f"accuracy of the last ten rounds. s and MB to 0.9: of training, and up and down for one client.{many}"
     )
-    head = "".join(f"<th>{head}</th>" for head in heads)
-    whole = f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
-    return f'<div class="scroll">{whole}</div><p class="note">{note}</p>'
 
 
 def details(record: Record) -> str:

@@ -8,56 +8,51 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from ..studies.convergence import Row, Spread
-
-
-def number(value: float | None, digits: int) -> str:
-    """A number, or a dash for none."""
-    return "-" if value is None else f"{value:.{digits}f}"
-
-
-def ranged(spread: Spread, digits: int, seeds: int) -> str:
-    """A median, with its range if there is more than one seed."""
-    text = number(spread.median, digits)
-    return text if seeds < 2 else f"{text} ({number(spread.low, digits)}..{number(spread.high, digits)})"
+from ..studies.convergence import Row
+from .columns import columns, is_regression, most_seeds, number
 
 
 def convergence(rows: Sequence[Row], title: str, reference: str, running: bool = False) -> Table:
     """The table of R_a and accuracies."""
     table = Table(title=title, title_justify="left", header_style="bold", caption_justify="left", box=SIMPLE_HEAD)
-    seeds = max((row.seeds for row in rows), default=1)
-    table.caption = f"R_a: rounds to a x {reference}'s best accuracy"
-    if all(row.method != reference for row in rows):
-        table.caption += f", for which a run of {reference} with the same seed is needed"
-    elif seeds > 1:
-        table.caption += f"; medians over {seeds} seeds (least..most)"
+    table.caption = caption(rows, reference) + ("; still running" if running else "")
     table.add_column("method", no_wrap=True)
-    table.add_column("rounds", justify="right")
-    for share in [target.share for target in rows[0].targets] if rows else []:
-        table.add_column(f"R_{share}", justify="right", no_wrap=True)
-    for heading in ("final", "best", "last ten", "seconds"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for row in rows:
-        targets = [ranged(target.rounds, 0, seeds) for target in row.targets]
-        scores = [number(score.median, 3) for score in (row.final, row.best, row.last_ten)]
+    cells = {
+        "rounds": [str(row.rounds) for row in rows],
+        **{heading: [short(heading, text) for text in texts] for heading, texts in columns(rows).items()},
+        "seconds": [number(row.seconds.median, 1) for row in rows],
+    }
+    for heading in cells:
+        table.add_column(heading, justify="right", no_wrap=heading != "rounds")
+    for row, texts in zip(rows, zip(*cells.values(), strict=True), strict=True):
         method = f"[red]{row.method} (failed)[/red]" if row.failures else row.method
-        style = "bold" if row.method == "fedreg" else None
-        table.add_row(method, str(row.rounds), *targets, *scores, number(row.seconds.median, 1), style=style)
-    if running:
-        table.caption += "; still running"
+        table.add_row(method, *texts, style="bold" if row.method == "fedreg" else None)
     return table
+
+
+def short(heading: str, text: str) -> str:
+    """A cell that leaves room for the others: accuracies without their range."""
+    return text if heading.startswith("R_") else text.partition(" ")[0]
+
+
+def caption(rows: Sequence[Row], reference: str) -> str:
+    """What the table's numbers are."""
+    seeds = most_seeds(rows)
+    many = f"; medians over {seeds} seeds (least..most)" if seeds > 1 else ""
+    if is_regression(rows):
+        return f"loss: on the test examples, after the last round{many}"
+    text = f"R_a: rounds to a x {reference}'s best accuracy"
+    if all(row.method != reference for row in rows):
+        return f"{text}, for which a run of {reference} with the same seed is needed"
+    return text + many
 
 
 def markdown(rows: Sequence[Row]) -> str:
     """The same table for a document."""
-    seeds = max((row.seeds for row in rows), default=1)
-    shares = [target.share for target in rows[0].targets] if rows else []
-    lines = ["| method | " + " | ".join([*(f"R_{share}" for share in shares), "final", "best", "last ten"]) + " |"]
-    lines.append("|---|" + "---:|" * (len(shares) + 3))
-    for row in rows:
-        cells = [ranged(target.rounds, 0, seeds) for target in row.targets]
-        cells += [ranged(score, 3, seeds) for score in (row.final, row.best, row.last_ten)]
-        lines.append(f"| {row.method} | {' | '.join(cells)} |")
+    found = columns(rows)
+    lines = [f"| method | {' | '.join(found)} |", "|---|" + "---:|" * len(found)]
+    for row, texts in zip(rows, zip(*found.values(), strict=True), strict=True):
+        lines.append(f"| {row.method} | {' | '.join(texts)} |")
     return "\n".join(lines)
 
 

@@ -1,11 +1,11 @@
 """How soon a method gets how far: R_a, the paper's measure, and what it costs.
 
 R_a is the number of rounds trained when the accuracy on the test examples first reaches a times the best accuracy that
-the reference method has in any of its rounds.
+the reference method has in any of its rounds. A regression has no accuracy, and so no R_a: its loss is told.
 """
 
 from collections.abc import Sequence
-from statistics import median
+from statistics import mean, median
 from typing import Any, NamedTuple
 
 from ..runs.record import Line, Record
@@ -41,6 +41,7 @@ class Row(NamedTuple):
     final: Spread
     best: Spread
     last_ten: Spread  # the mean accuracy of the last ten rounds
+    loss: Spread  # on the test examples, after the last round
     seconds: Spread  # of training and evaluation, all rounds
     targets: list[Target]
     failures: list[str]
@@ -49,7 +50,8 @@ class Row(NamedTuple):
 def table(records: Sequence[Record], reference: str, shares: Sequence[float] = SHARES) -> list[Row]:
     """A row a method; a seed's rounds are counted to what the reference reached with the same seed."""
     methods = sorted(dict.fromkeys(record.method for record in records), key=place)
-    goals = {record.seed: best(record.lines) for record in records if record.method == reference and record.lines}
+    bests = {record.seed: best(record.lines) for record in records if record.method == reference}
+    goals = {seed: accuracy for seed, accuracy in bests.items() if accuracy is not None}
     return [row([record for record in records if record.method == method], goals, shares) for method in methods]
 
 
@@ -63,14 +65,15 @@ def place(method: str) -> tuple[int, str]:
 def row(records: Sequence[Record], goals: dict[int, float], shares: Sequence[float]) -> Row:
     """The row of one method's runs."""
     begun = [record for record in records if record.lines]
-    accuracies = [[line.accuracy or 0.0 for line in record.lines] for record in begun]
+    scored = [scores for record in begun if (scores := accuracies(record.lines))]
     return Row(
         method=records[0].method,
         seeds=len(records),
         rounds=min((len(record.lines) for record in records), default=0),
-        final=spread([a[-1] for a in accuracies]),
-        best=spread([max(a) for a in accuracies]),
-        last_ten=spread([sum(a[-10:]) / len(a[-10:]) for a in accuracies]),
+        final=spread([scores[-1] for scores in scored]),
+        best=spread([max(scores) for scores in scored]),
+        last_ten=spread([mean(scores[-10:]) for scores in scored]),
+        loss=spread([record.lines[-1].loss for record in begun]),
         seconds=spread([sum(line.train_seconds + line.evaluate_seconds for line in record.lines) for record in begun]),
         targets=[target(begun, goals, share) for share in shares],
         failures=[record.failure for record in records if record.failure],
@@ -93,14 +96,19 @@ def target(records: Sequence[Record], goals: dict[int, float], share: float) -> 
 def reaching(lines: Sequence[Line], accuracy: float) -> Sequence[Line] | None:
     """The rounds up to the first that reaches this accuracy; None if none does."""
     for i, line in enumerate(lines):
-        if (line.accuracy or 0.0) >= accuracy:
+        if line.accuracy is not None and line.accuracy >= accuracy:
             return lines[: i + 1]
     return None
 
 
-def best(lines: Sequence[Line]) -> float:
-    """The best accuracy of any round."""
-    return max(line.accuracy or 0.0 for line in lines)
+def accuracies(lines: Sequence[Line]) -> list[float]:
+    """The accuracy after each round; nothing for a regression, which has none."""
+    return [line.accuracy for line in lines if line.accuracy is not None]
+
+
+def best(lines: Sequence[Line]) -> float | None:
+    """The best accuracy of any round; None for a regression."""
+    return max(accuracies(lines), default=None)
 
 
 def spread(values: Sequence[float | None]) -> Spread:
@@ -121,7 +129,7 @@ def as_table(rows: Sequence[Row]) -> list[dict[str, Any]]:
     return [
         {
             **row._asdict(),
-            **{key: getattr(row, key)._asdict() for key in ("final", "best", "last_ten", "seconds")},
+            **{key: getattr(row, key)._asdict() for key in ("final", "best", "last_ten", "loss", "seconds")},
             "targets": [
                 {**t._asdict(), **{key: getattr(t, key)._asdict() for key in ("rounds", "seconds", "megabytes")}}
                 for t in row.targets
