@@ -138,11 +138,16 @@ def ranked(
     return [(rounds, -accuracy, json.loads(settings)) for rounds, accuracy, settings in sorted(whole)]
 
 
+def tried(path: Path, method: str) -> set[str]:
+    """The settings that were tried for a method."""
+    return {json.dumps(d["settings"]) for d in read(path) if d["method"] == method}
+
+
 def best(path: Path) -> None:
     """Print how many settings of each method were tried, and its finalists, the best first."""
     for method in RANGES:
-        tried = {json.dumps(d["settings"]) for d in read(path) if d["method"] == method}
-        print(method, f"({len(tried)} settings, of which {len(ranked(path, method, seeds=SEEDS))} did not collapse)")
+        settings = len(tried(path, method)), len(ranked(path, method, seeds=SEEDS))
+        print(method, "({} settings, of which {} did not collapse)".format(*settings))
         for rounds, accuracy, settings in ranked(path, method):
             print(f"  {rounds:6.1f} rounds to {TARGET}, mean accuracy {accuracy:.3f}: {settings}")
 
