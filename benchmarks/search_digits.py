@@ -113,9 +113,9 @@ def complete(path: Path, pool: ProcessPoolExecutor, wanted: dict[str, list[Setti
     """Run the trials that are not yet in the file."""
     done = {tuple(map(str, (d["method"], d["settings"], d["seed"]))) for d in read(path)}
     jobs = [(method, settings, seed) for method in wanted for settings in wanted[method] for seed in seeds]
-    todo = [job for job in jobs if tuple(map(str, job)) not in done]
+    todo = {tuple(map(str, job)): job for job in jobs if tuple(map(str, job)) not in done}  # settings may coincide
     with path.open("a") as file:
-        for future in [pool.submit(run, *job) for job in todo]:
+        for future in [pool.submit(run, *job) for job in todo.values()]:
             print(json.dumps(future.result()), file=file, flush=True)
 
 
@@ -128,13 +128,13 @@ def ranked(
     path: Path, method: str, among: list[Settings] | None = None, seeds: Sequence[int] = (*SEEDS, *MORE_SEEDS)
 ) -> list[tuple[float, float, Settings]]:
     """Mean rounds, mean accuracy and settings of what was run with all these seeds and never collapsed, best first."""
-    found: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    found: dict[str, dict[int, dict[str, Any]]] = defaultdict(dict)
     for d in read(path):
         if d["method"] == method and d["seed"] in seeds and (among is None or d["settings"] in among):
-            found[json.dumps(d["settings"])].append(d)
-    whole = [(mean(d["rounds"] for d in ds), -mean(d["accuracy"] for d in ds), settings)
+            found[json.dumps(d["settings"])][d["seed"]] = d
+    whole = [(mean(d["rounds"] for d in ds.values()), -mean(d["accuracy"] for d in ds.values()), settings)
              for settings, ds in found.items()
-             if len(ds) == len(seeds) and min(d["accuracy"] for d in ds) >= COLLAPSE]  # fmt: skip
+             if len(ds) == len(seeds) and min(d["accuracy"] for d in ds.values()) >= COLLAPSE]  # fmt: skip
     return [(rounds, -accuracy, json.loads(settings)) for rounds, accuracy, settings in sorted(whole)]
 
 

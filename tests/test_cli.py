@@ -161,7 +161,7 @@ def test_a_run_that_diverges_does_not_stop_the_others(fedreg):
         (["run", "digits", "fedrag"], "did you mean 'fedreg'?"),
         (["run", "digits", "fedreg", "--set", "plan.round=5"], "plan.round is unknown; did you mean 'rounds'?"),
         (["run", "digits", "fedreg", "--set", "methods.fedreg.gamma=2"], "gamma = 2.0 is outside [0, 1]"),
-        (["run", "digits", "fedreg", "--set", "methods.fedreg.eta_s=-1"], "eta_s = -1.0 must not be negative"),
+        (["run", "digits", "fedreg", "--set", "methods.fedreg.eta_s=-1"], "eta_s = -1.0 must be finite and not negative"),
         (["run", "digits", "fedreg", "--set", "methods.fedreg.E=-1"], "E = -1 must not be negative"),
         (["run", "digits", "fedreg", "--set", "plan.cohort=0"], "cohort = 0"),
         (["run", "digits", "fedreg", "--set", "plan.cohort=1000"], "cohort = 1000, but there are 176 clients"),

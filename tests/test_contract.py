@@ -2,11 +2,16 @@
 
 from dataclasses import replace
 from itertools import permutations
+from typing import NamedTuple
 
 import pytest
 import torch
+from torch import Tensor
 
-from fedreg import Data, Scaffold, Schedule, client_round, federate
+import fedreg
+from fedreg import Data, Local, Method, Scaffold, Schedule, client_round, federate
+from fedreg.core.method import Model
+from fedreg.core.types import Scalar, Vector
 from fedreg.engines import sequential, vectorized
 from fedreg.engines.vectorized import alike
 from fedreg.runs import checkpoint
@@ -109,7 +114,7 @@ def test_a_client_with_nothing_but_padding_stays_where_it_was(method):
     down = method.broadcast(method.init(THETA))
     nobody = Schedule(torch.full_like(t.schedule.rows, -1), t.schedule.key)
     nothing = t.data._replace(w=torch.zeros_like(t.data.w))
-    for data, schedule in ((t.data, nobody), (nothing, nobody)):
+    for data, schedule in ((t.data, nobody), (nothing, nobody), (nothing, t.schedule)):
         up, own = client_round(method, F, down, t.own, data, schedule)
         assert torch.equal(up.theta, THETA)
         assert all(leaf.isfinite().all() for leaf in (*up, *own))
@@ -151,7 +156,7 @@ def test_clients_that_drop_out_have_no_part(weights):
     assert all(i in range(len(PEOPLE)) for i in r.owns)
 
 
-def test_noise_is_the_same_in_every_engine_and_differs_from_step_to_step():
+def test_noise_differs_from_step_to_step():
     method = METHODS["fedavg_dp"]
     down = method.init(THETA)
     t = task(method, 0, 4)
@@ -169,3 +174,40 @@ def test_big_clients_do_not_make_small_ones_work():
         sizes = [[5, 300, 6, 4, 9, 280, 5][i] for i in group]
         assert len(group) <= 4
         assert min(sizes) * 2 >= max(sizes)
+
+
+class Counted(NamedTuple):
+    """Parameters, and numbers that are no vectors."""
+
+    theta: Vector
+    loss: Scalar
+    steps: Tensor
+
+
+class Telling(Method[Model, Model, tuple[()], Counted]):
+    """FedAvg whose clients also tell their loss and their number of steps."""
+
+    def init(self, theta):
+        return Model(theta)
+
+    def broadcast(self, server):
+        return server
+
+    def enrol(self, theta):
+        return ()
+
+    def local(self, f, down, own, data):
+        step = fedreg.FedAvg(0.1).local_step(f, down.theta, data)
+        return Local(step, lambda theta, steps: (Counted(theta, f.loss(theta, data), steps), ()))
+
+    def update(self, server, mean, cohort):
+        return Model(mean.theta)
+
+
+@engines
+def test_a_client_may_tell_numbers_that_are_no_vectors(engine):
+    tasks = [task(Telling(), i, n)._replace(weight=1.0) for i, n in enumerate(SIZES)]
+    mean = engine(Telling(), F, Model(THETA), tasks).mean
+    replies = [client_round(Telling(), F, Model(THETA), (), t.data, t.schedule)[0] for t in tasks]
+    assert float(mean.steps) == pytest.approx(sum(int(reply.steps) for reply in replies) / len(replies))
+    assert float(mean.loss) == pytest.approx(sum(float(reply.loss) for reply in replies) / len(replies))

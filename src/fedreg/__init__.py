@@ -1,5 +1,11 @@
 """Federated learning that does not forget."""
 
+import os
+
+# Before torch is imported: threads that wait for each other sleep. Beside another busy process they would spin for most
+# of a round.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
 from . import engines
 from .core.data import Batch, Data, Schedule, schedule
 from .core.errors import Diverged, FedregError
@@ -8,7 +14,8 @@ from .core.method import Averaging, Cohort, Local, Method, client_round
 from .core.module import flat, group_norm, ravel, unravel
 from .core.objective import Objective, classification, regression
 from .datasets import Dataset
-from .federation.evaluation import Examples, Score, evaluate
+from .federation.evaluation import Score, evaluate
+from .federation.examples import Examples
 from .federation.partition import ByClass, ByOwner, Dirichlet, PowerLaw, Uniform
 from .federation.population import Population
 from .federation.rounds import Plan, Round, federate

@@ -4,22 +4,28 @@ import json
 import signal
 import sys
 from contextlib import closing
+from io import TextIOWrapper
 from pathlib import Path
 from shlex import join
 from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
-from .core.errors import Diverged, FedregError
+from .core.errors import Diverged, FedregError, require
+from .datasets import SOURCES
+from .datasets.download import add, get
+from .datasets.store import cache
 from .engines import ENGINES, Engine, vectorized
 from .experiments.experiment import load
-from .experiments.names import nearest
+from .experiments.names import named, nearest
 from .report import catalogue
 from .report.follow import follow, planned, title
 from .report.page import machines, write_page
-from .report.terminal import Screen, convergence, markdown, stdout
+from .report.terminal import Download, Screen, convergence, markdown, stdout
 from .runs.comparison import Job, compare, jobs, refuse_taken
+from .runs.device import device_of
 from .runs.disk import StorageError
 from .runs.record import Record, find, read, told_apart
 from .studies.convergence import as_table, table
@@ -37,8 +43,10 @@ Set = Annotated[
 ]
 EngineName = Annotated[str, typer.Option("--engine", help="How a cohort is run: vectorized or sequential.")]
 Chunk = Annotated[int | None, typer.Option(help="Clients in one kernel, for the vectorized engine.")]
+Device = Annotated[str, typer.Option("--device", help="Where to compute: cpu, cuda, cuda:1 or mps.")]
 Out = Annotated[Path | None, typer.Option("--out", help="The folder to write; default runs/EXPERIMENT/...")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with what the folder already holds.")]
+DatasetName = Annotated[str, typer.Argument(help="A name from [bold]fedreg data list[/bold].")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")]
 
 
@@ -59,6 +67,7 @@ def run_(
     settings: Set = [],  # noqa: B006
     engine: EngineName = "vectorized",
     chunk: Chunk = None,
+    device: Device = "cpu",
     out: Out = None,
     resume: Resume = False,
     as_json: Json = False,
@@ -68,7 +77,7 @@ def run_(
     seed = loaded.scene.plan.seed if seed is None else seed
     folder = out or Path("runs") / loaded.name / method / f"seed-{seed}"
     loaded.entry(method)
-    job = Job(loaded, method, seed, engine_of(engine, chunk), settings, folder, resume, experiment)
+    job = Job(loaded, method, seed, engine_of(engine, chunk), device_of(device), settings, folder, resume, experiment)
     conclude([job], as_json)
 
 
@@ -84,6 +93,7 @@ def compare_(
     settings: Set = [],  # noqa: B006
     engine: EngineName = "vectorized",
     chunk: Chunk = None,
+    device: Device = "cpu",
     out: Out = None,
     resume: Resume = False,
     as_json: Json = False,
@@ -91,9 +101,11 @@ def compare_(
     """Train several methods with several seeds; print the table and write the page."""
     loaded = load(experiment, settings)
     names = [name.strip() for name in methods.split(",")] if methods is not None else list(loaded.entries)
+    require("" not in names, f"--methods {methods}: there is an empty name; write it as sgd,fedreg")
     folder = out or Path("runs") / loaded.name
     chosen = [loaded.scene.plan.seed] if seeds is None else numbers(seeds)
-    todo = jobs(loaded, names, chosen, engine_of(engine, chunk), settings, folder, resume, experiment)
+    how = engine_of(engine, chunk), device_of(device)
+    todo = jobs(loaded, names, chosen, *how, settings, folder, resume, experiment)
     refuse_taken(todo)
     conclude(todo, as_json, page=folder / "report.html")
 
@@ -115,6 +127,35 @@ def report_(
         tell(records, output, as_json, [])
 
 
+data = typer.Typer(no_args_is_help=True, help="The datasets: what there is, and how to have it.")
+app.add_typer(data, name="data")
+
+
+@data.command("list", epilog="Example: fedreg data list --json")
+def data_list(as_json: Json = False) -> None:
+    """Show the datasets, whether they are here, their sizes and licences."""
+    found = catalogue.datasets()
+    show(catalogue.datasets_as_table(found), catalogue.datasets_view(found), as_json)
+
+
+@data.command("get", epilog="Example: fedreg data get mnist")
+def data_get(name: DatasetName) -> None:
+    """Download a dataset, verify it, and keep it; goes on where it was cut off."""
+    source = named("dataset", name, SOURCES)
+    with Download() as download:
+        where = get(source, download.watch)
+    typer.echo(f"{name} is in {cache() / name}, from {where}")
+
+
+@data.command("add", epilog="Example: fedreg data add mnist ~/Downloads/mnist")
+def data_add(
+    name: DatasetName, path: Annotated[Path, typer.Argument(help="A folder or an archive with the official layout.")]
+) -> None:
+    """Keep a copy of a dataset that you already have."""
+    add(named("dataset", name, SOURCES), path)
+    typer.echo(f"{name} is in {cache() / name}")
+
+
 def conclude(todo: list[Job], as_json: bool, page: Path | None = None) -> None:
     """Run the jobs on a live screen, then tell what came of them."""
     with Screen(sum(map(planned, todo)), title(todo[0])) as screen:
@@ -125,9 +166,15 @@ def conclude(todo: list[Job], as_json: bool, page: Path | None = None) -> None:
             again = [word for word in sys.argv[1:] if word != "--resume"]
             screen.say(f"interrupted; all whole rounds are kept. Go on with: fedreg {join(again)} --resume")
             raise typer.Exit(130) from None
-    begun = [job.path for job in todo if (job.path / "config.json").exists()]
-    if begun:
-        tell([read(path) for path in begun], page, as_json, failures)
+    records = []
+    for path in [job.path for job in todo if (job.path / "config.json").exists()]:
+        try:
+            records.append(read(path))
+        except FedregError as error:
+            failures.append(str(error))
+            complain(error)
+    if records:
+        tell(records, page, as_json, failures)
     if failures:
         raise typer.Exit(1)
 
@@ -136,19 +183,20 @@ def tell(records: list[Record], page: Path | None, as_json: bool, failures: list
     """The table of these runs on stdout, and the page."""
     reference = str(records[0].configuration["reference"])
     rows = table(records, reference)
-    if page:
-        write_page(page, records, rows, reference)
     result = {
         "reference": reference,
         "methods": as_table(rows),
+        "settings": {record.method: record.configuration["settings"] for record in records},
         "runs": [str(record.path) for record in records],
         "machines": machines(records),
     }
     show(
         {**result, "page": str(page) if page else None, "failures": failures},
-        convergence(rows, records[0].title, reference),
+        convergence(rows, records[0].title, reference, width=stdout().width),
         as_json,
     )
+    if page:
+        write_page(page, records, rows, reference)
     if not as_json:
         stdout().print(f"page: {page}" if page else f"run: {records[0].path}", soft_wrap=True)
 
@@ -201,11 +249,23 @@ def interrupt(*_: object) -> NoReturn:
     raise KeyboardInterrupt
 
 
+def complain(error: Exception) -> None:
+    """One line on the error stream."""
+    said = Text.assemble(("error:", "red bold"), f" {error}")
+    Console(stderr=True, soft_wrap=True, emoji=False).print(said, highlight=False)
+
+
 def main() -> None:
     """Run the command line; an error is one line, and its exit code says whose it is."""
     signal.signal(signal.SIGTERM, interrupt)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # a terminal that has no word for a letter gets its number
+            stream.reconfigure(errors="backslashreplace")
     try:
         app()
     except FedregError as error:
-        Console(stderr=True, soft_wrap=True).print(f"[red bold]error:[/red bold] {error}", highlight=False)
+        complain(error)
         sys.exit(1 if isinstance(error, Diverged | StorageError) else 2)
+    except OSError as error:
+        complain(error)
+        sys.exit(1)

@@ -1,14 +1,19 @@
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
 from torch import nn
 
+import fedreg
 from fedreg import DPSGD, ByClass, Dataset, FedAvg, FedregError, Plan, PowerLaw
-from fedreg.experiments.experiment import load, parse, put, shipped
+from fedreg.datasets import validation
+from fedreg.experiments.experiment import load, parse, put
 from fedreg.experiments.names import named
 from fedreg.experiments.setting import prepare
 
+PACKAGE = Path(fedreg.__file__).parent
 MINIMAL = """
 about = "a test"
 reference = "fedavg"
@@ -105,8 +110,8 @@ def test_unknown_names_have_a_hint(tmp_path):
         load(str(tmp_path / "bad.toml"))
     with pytest.raises(FedregError, match=r"no method 'fedrag'; did you mean 'fedreg'\?"):
         load("digits").entry("fedrag")
-    with pytest.raises(FedregError, match=r"no network 'cnn5'; did you mean 'cnn4'\?"):
-        prepare(load("digits", ["network.name=cnn5"]), "fedavg", 0)
+    with pytest.raises(FedregError, match=r"no network 'cn4'; did you mean 'cnn4'\?"):
+        prepare(load("digits", ["network.name=cn4"]), "fedavg", 0)
     for name in ("no.such:thing", "json:nothing"):
         with pytest.raises(FedregError, match="cannot be imported"):
             named("network", name, {})
@@ -153,10 +158,24 @@ def test_validation_never_shows_the_test_examples(file):
     assert len(validation.population.x) + len(validation.test.x) == len(test.population.x)
 
 
-def test_every_shipped_experiment_loads_and_is_ready():
-    assert "digits" in shipped()
-    for name in shipped():
-        experiment = load(name)
-        for method in experiment.entries:
-            assert prepare(experiment, method, 0).description["method"] == method
-            assert replace(experiment.entries[method].plan, seed=3).seed == 3
+def test_a_validation_split_keeps_owners_and_takes_a_fifth_of_values_too():
+    x = torch.arange(20.0)[:, None]
+    examples = fedreg.Examples(x, x.clone())
+    split = validation(Dataset(examples, examples, outputs=1, owners=[f"owner {i}" for i in range(20)]))
+    assert (len(split.train.x), len(split.test.x)) == (16, 4)
+    assert [f"owner {int(i)}" for i in split.train.x[:, 0]] == list(split.owners)
+
+
+def test_what_is_beside_an_experiment_can_be_named_in_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (tmp_path / "beside.py").write_text("from fedreg import FedAvg as Mine")
+    text = (PACKAGE / "experiments" / "digits.toml").read_text()
+    (tmp_path / "own.toml").write_text(text + '\n[methods.mine]\nmethod = "beside:Mine"\nlr = 0.1\n')
+    assert load(str(tmp_path / "own.toml")).entries["mine"].method.lr == 0.1
+
+
+def test_a_change_of_inputs_or_of_first_parameters_is_another_run(file):
+    told = prepare(load(file), "fedavg", 0).description
+    assert prepare(load(file), "fedavg", 1).description["initial"] != told["initial"]
+    people = prepare(load(file), "fedavg", 0).population
+    assert replace(people, x=people.x * 2).summary().hash != people.summary().hash

@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -5,10 +7,12 @@ import torch
 from torch import nn
 
 import fedreg
-from fedreg import Diverged, FedAvg, FedregError, Plan, Population, Scaffold, federate
-from fedreg.engines import sequential, vectorized
+from fedreg import Diverged, FedAvg, FedCurv, FedregError, Plan, Population, Scaffold, federate
+from fedreg.engines import Answer, sequential, vectorized
 from fedreg.federation.check import check_examples
+from fedreg.federation.examples import Examples
 from fedreg.federation.rounds import cohort
+from fedreg.methods.fedcurv import Curved
 
 from ..cases import CLASSES, NETWORK, PLAN, THETA, F, population
 
@@ -54,6 +58,109 @@ def test_a_share_of_the_cohort_drops_out(dropout, missing):
     clients, dropped = cohort(replace(PLAN, dropout=dropout), 1, 24)
     assert (len(clients), len(dropped)) == (5 - missing, missing)
     assert set(clients) | set(dropped) == set(cohort(PLAN, 1, 24)[0])
+
+
+@pytest.mark.parametrize(("dropout", "missing"), [(0.29, 29), (0.57, 57), (0.589, 58), (0.1, 10)])
+def test_a_share_is_counted_without_the_rounding_of_floats(dropout, missing):
+    assert len(cohort(replace(PLAN, cohort=100, dropout=dropout), 1, 200)[1]) == missing
+
+
+def test_scaffolds_variate_moves_by_those_who_answered():
+    plan = replace(PLAN, rounds=1, dropout=0.5)
+    (r,) = federate(Scaffold(0.1), F, THETA, PEOPLE, plan)
+    assert len(r.clients) == 3
+    torch.testing.assert_close(r.server.c, sum(r.owns[i].c_i for i in r.clients) / len(PEOPLE))
+
+
+def test_fedcurv_sums_over_those_who_answered():
+    plan = replace(PLAN, rounds=1, dropout=0.5)
+    (r,) = federate(FedCurv(0.1, 0.1), F, THETA, PEOPLE, plan)
+    ends = [next(federate(FedCurv(0.1, 0.1), F, THETA, PEOPLE, plan, engine=Only(i))).server.F for i in r.clients]
+    torch.testing.assert_close(r.server.F, sum(ends))
+
+
+class Only:
+    """An engine that runs one client of the cohort alone."""
+
+    def __init__(self, client):
+        self.client = client
+
+    def __call__(self, method, f, down, tasks):
+        mean, _ = sequential()(method, f, down, [task for task in tasks if task.client == self.client])
+        return Answer(Curved(mean.theta, mean.F / len(tasks), mean.F_theta), [() for _ in tasks])
+
+
+UNTYPED = """
+import numpy as np
+import fedreg
+from fedreg.core.rng import number
+for wrong in ({"cohort": 4.0}, {"batch_size": "half"}, {"rounds": True}, {"seed": None}, {"dropout": "a"}):
+    try:
+        fedreg.Plan(**{"rounds": 1, "cohort": 1, "epochs": 1, "batch_size": 1, **wrong})
+    except fedreg.FedregError as error:
+        print(error)
+print(number(np.int64(3), "a", np.int32(7)) == number(3, "a", 7))
+"""
+
+
+def test_numbers_of_other_kinds_where_no_types_are_checked():
+    done = subprocess.run([sys.executable, "-c", UNTYPED], capture_output=True, text=True, check=True)
+    *refusals, same = done.stdout.splitlines()
+    assert len(refusals) == 5
+    assert all(line.startswith("plan: ") for line in refusals)
+    assert same == "True"
+
+
+def test_no_graph_is_kept():
+    theta = torch.nn.utils.parameters_to_vector(NETWORK.parameters())
+    assert theta.requires_grad
+    assert not next(federate(FedAvg(0.1), F, theta, PEOPLE, PLAN)).theta.requires_grad
+
+
+def test_a_round_of_another_method_or_network_is_refused():
+    (r,) = federate(Scaffold(0.1), F, THETA, PEOPLE, replace(PLAN, rounds=1))
+    with pytest.raises(FedregError, match="of another method"):
+        federate(FedAvg(0.1), F, THETA, PEOPLE, PLAN, after=r)
+    wide = r._replace(server=r.server._replace(theta=r.server.theta[:5]))
+    with pytest.raises(FedregError, match=r"after.server.theta is \(5,\)"):
+        federate(Scaffold(0.1), F, THETA, PEOPLE, PLAN, after=wide)
+    with pytest.raises(FedregError, match="which is what goes on"):
+        federate(Scaffold(0.1), F, THETA, PEOPLE, PLAN, after=r._replace(theta=r.theta + 1))
+
+
+class Forgetful(nn.Module):
+    """A network with dropout that no layer shows."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(12, CLASSES)
+
+    def forward(self, x):
+        return self.layer(nn.functional.dropout(x.flatten(1)))
+
+
+def test_a_network_that_would_not_repeat_is_refused():
+    module = Forgetful().double()
+    with pytest.raises(FedregError, match="says two things about the same inputs"):
+        federate(FedAvg(0.1), fedreg.classification(module), fedreg.ravel(module), PEOPLE, PLAN)
+
+
+def test_half_precision_is_refused():
+    with pytest.raises(FedregError, match="too coarse"):
+        federate(FedAvg(0.1), F, THETA.half(), PEOPLE, PLAN)
+
+
+def test_labels_of_another_shape_are_no_labels():
+    x = torch.randn(6, 3)
+    module = nn.Linear(3, 1)
+    f, theta = fedreg.regression(module), fedreg.ravel(module)
+    with pytest.raises(FedregError, match="one has shape"):
+        fedreg.evaluate(f, theta, Examples(x, torch.randn(6)))
+    with pytest.raises(FedregError, match="both are needed"):
+        fedreg.evaluate(f, theta, Examples(x[:0], torch.randn(0, 1)))
+    data = fedreg.Data(x, torch.randn(6), torch.ones(6))
+    with pytest.raises(FedregError, match="they must be equal"):
+        f.loss(theta, data)
 
 
 def test_those_who_drop_out_differ_from_round_to_round():
@@ -123,7 +230,7 @@ SMALL = relu_net()
         (lambda: start(theta=THETA[1:]), r"140 trainable parameters but theta has 139"),
         (lambda: start(f=fedreg.classification(SMALL), theta=fedreg.ravel(SMALL)), r"class 3, but the network's outputs are for 0 to 2"),
         (lambda: start(f=fedreg.regression(NETWORK)), "they are integers, which name classes"),
-        (lambda: start(f=fedreg.classification(Pair()), theta=fedreg.ravel(Pair())), r"one input gives outputs of shape \(1, 1, 3\)|classes want"),
+        (lambda: start(f=fedreg.classification(Pair()), theta=fedreg.ravel(Pair())), r"inputs give outputs of shape \(8, 1, 3\)|cannot take inputs of shape \(1, 3, 4\)|classes want"),
         (lambda: start(people=Population.from_owners(PEOPLE.x[:, :, :2], PEOPLE.y, range(len(PEOPLE.y)))), r"cannot take inputs of shape \(1, 2, 4\)"),
         (lambda: start(people=Population.from_owners(PEOPLE.x, PEOPLE.y - 1, range(len(PEOPLE.y)))), "has class -1"),
         (lambda: start(people=Population.from_owners(PEOPLE.x, PEOPLE.y.double(), range(len(PEOPLE.y)))), r"labels: one has shape \(\)"),
@@ -153,13 +260,13 @@ def test_impossible_plans_are_refused(wrong, said):
 
 def test_the_test_examples_are_checked_like_the_clients():
     x, y = PEOPLE.x[:2], torch.tensor([7, 0])
-    assert check_examples(F, THETA, x, torch.tensor([3, 0])) == CLASSES
+    assert check_examples(F, THETA, Examples(x, torch.tensor([3, 0]))) == CLASSES
     with pytest.raises(FedregError, match=r"^test labels: example 0 has class 7"):
-        check_examples(F, THETA, x, y, "test ")
+        check_examples(F, THETA, Examples(x, y), "test ")
     with pytest.raises(FedregError, match=r"^network: it cannot take test inputs of shape \(1, 3\)"):
-        check_examples(F, THETA, x[:, :, 0, :3], y, "test ")
+        check_examples(F, THETA, Examples(x[:, :, 0, :3], y), "test ")
     with pytest.raises(FedregError, match="0 of them for 2 inputs"):
-        check_examples(F, THETA, x, y[:0])
+        check_examples(F, THETA, Examples(x, y[:0]))
 
 
 def test_a_network_that_vmap_cannot_take_names_the_way_out():

@@ -125,3 +125,14 @@ def test_inputs_that_cannot_move_are_refused():
 def test_impossible_settings_are_refused(wrong, named):
     with pytest.raises(FedregError, match=f"FedReg: {named}"):
         FedReg(**{"lr": 0.1, "gamma": 0.5, "eta_s": 0.1, **wrong})
+
+
+def test_what_is_usual_is_the_papers():
+    usual = FedReg(lr=0.1, gamma=0.4, eta_s=0.2)
+    assert usual.E == 10
+    assert usual == FedReg(lr=0.1, gamma=0.4, eta_s=0.2, eta_p=None, E=10, modified_gradient=False)
+    data = client(0, 3)
+    batches = schedule(3, 2, 3, rng(0, "batches"))
+    named = FedReg(lr=0.1, gamma=0.4, eta_s=0.2, eta_p=0.002)
+    ends = [client_round(m, F, m.init(THETA), (), data, batches)[0].theta for m in (usual, named)]
+    assert torch.equal(*ends)

@@ -4,6 +4,7 @@ import os
 import shutil
 
 import pytest
+import torch
 from playwright.sync_api import sync_playwright
 
 from fedreg.engines import vectorized
@@ -23,7 +24,9 @@ pytestmark = pytest.mark.skipif(
 def records(tmp_path_factory):
     out = tmp_path_factory.mktemp("runs")
     experiment = load("digits", ["plan.rounds=5", "plan.epochs=2", "network.name=linear"])
-    todo = jobs(experiment, ["sgd", "fedavg", "fedreg"], [0, 1], vectorized(), [], out, False, "digits")
+    todo = jobs(
+        experiment, ["sgd", "fedavg", "fedreg"], [0, 1], vectorized(), torch.device("cpu"), [], out, False, "digits"
+    )
     assert all(event.failure is None for event in compare(todo))
     return find([out])
 

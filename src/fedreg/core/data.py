@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from .errors import require
@@ -26,7 +26,11 @@ class Schedule(NamedTuple):
 
     def batches(self) -> Iterator[Batch]:
         """The batches one by one."""
-        return (Batch(self.rows[s], self.key[s]) for s in range(len(self.key)))
+        return (self.batch(s) for s in range(len(self.key)))
+
+    def batch(self, s: int) -> Batch:
+        """The batch of step s."""
+        return Batch(self.rows[s], self.key[s])
 
     def to(self, device: torch.device) -> "Schedule":
         """The same batches on a device."""
@@ -49,7 +53,11 @@ class Data(NamedTuple):
     def take(self, batch: Batch) -> "Data":
         """The examples of batch; nobody's place is taken by an example of weight 0."""
         rows = batch.rows.clamp(min=0)
-        return Data(self.x[rows], self.y[rows], self.w[rows] * (batch.rows >= 0))
+        return Data(self.x[rows], self.y[rows], self.weights(batch.rows))
+
+    def weights(self, rows: Int[Tensor, "*s b"]) -> Float[Tensor, "*s b"]:
+        """The weight of each of these rows; 0 for nobody."""
+        return self.w[rows.clamp(min=0)] * (rows >= 0)
 
     def pad(self, n: int) -> "Data":
         """The same examples, then padding: n in all."""

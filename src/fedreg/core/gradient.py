@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 from typing import TypeAlias
 
 import torch
@@ -30,8 +31,14 @@ class DPSGD:
     sigma: float
 
     def __post_init__(self) -> None:
-        require(self.C > 0, f"DPSGD: C = {self.C} must be positive, it is the norm that gradients are clipped to")
-        require(self.sigma >= 0, f"DPSGD: sigma = {self.sigma} must not be negative, it is a standard deviation")
+        require(
+            0 < self.C < inf,
+            f"DPSGD: C = {self.C} must be positive and finite, a norm to clip to",
+        )
+        require(
+            0 <= self.sigma < inf,
+            f"DPSGD: sigma = {self.sigma} must be finite and not negative, a deviation",
+        )
 
     def __call__(self, f: Objective, theta: Vector, data: Data, key: Key) -> Vector:
         def clip(g: Vector) -> Vector:

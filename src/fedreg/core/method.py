@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 from typing import Generic, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import torch
@@ -108,12 +109,12 @@ def client_round(
     local = method.local(f, down, own, data)
     theta = down.theta
     for batch in schedule.batches():
-        somebody = (batch.rows >= 0).any()
+        somebody = (data.weights(batch.rows) > 0).any()
         theta = torch.where(somebody, local.step(theta, batch), theta)
-    steps = (schedule.rows >= 0).any(dim=1).sum()
+    steps = (data.weights(schedule.rows) > 0).any(dim=1).sum()
     return local.reply(theta, steps)
 
 
 def require_rate(method: object, lr: float) -> None:
     """An error unless lr can be a learning rate."""
-    require(lr > 0, f"{type(method).__name__}: lr = {lr} must be positive, it is a learning rate")
+    require(0 < lr < inf, f"{type(method).__name__}: lr = {lr} must be positive and finite, it is a learning rate")

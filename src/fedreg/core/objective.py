@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.func import grad, vmap
 
 from .data import Data
+from .errors import FedregError, require
 from .module import flat
 from .types import Inputs, Labels, Outputs, Scalar, Vector
 
@@ -52,14 +53,36 @@ class Objective:
         total = torch.zeros_like(theta)
         at_once = max(1, FLOATS_AT_ONCE // len(theta))
         for x, y, w in zip(*(torch.split(field, at_once) for field in data), strict=True):
-            total = total + vmap(one)(x, y, w).sum(0)
+            total = total + per_example(one, x, y, w).sum(0)
         return total
+
+
+def per_example(one: Callable[[Tensor, Tensor, Tensor], Vector], x: Tensor, y: Tensor, w: Tensor) -> Tensor:
+    """One vector an example."""
+    try:
+        rows: Tensor = vmap(one)(x, y, w)
+    except RuntimeError as error:
+        if "vmap" not in str(error):
+            raise
+        reason = str(error).split("\n")[0]
+        raise FedregError(f"this network has no per-example gradients, which vmap takes ({reason})") from error
+    return rows
+
+
+def require_alike(z: Outputs, y: Labels) -> None:
+    """An error if outputs and labels are of different shapes, which torch would stretch to fit each other."""
+    require(
+        z.shape == y.shape,
+        f"labels: they have shape {tuple(y.shape)} and the outputs {tuple(z.shape)}; they must be equal "
+        "(classes as one-hot rows)",
+    )
 
 
 def classification(module: nn.Module) -> Objective:
     """Cross-entropy of the softmax of module's outputs."""
 
     def cross_entropy(z: Outputs, y: Labels) -> Tensor:
+        require_alike(z, y)
         return -(y * z.log_softmax(-1)).sum(-1)
 
     return Objective(flat(module), lambda z: z.softmax(-1), cross_entropy, classifies=True)
@@ -69,6 +92,7 @@ def regression(module: nn.Module) -> Objective:
     """Half the squared distance of module's outputs from the labels."""
 
     def half_square(z: Outputs, y: Labels) -> Tensor:
+        require_alike(z, y)
         return (z - y).square().flatten(1).sum(1) / 2
 
     return Objective(flat(module), lambda z: z, half_square)

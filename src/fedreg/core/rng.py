@@ -2,6 +2,7 @@
 
 import hashlib
 from math import tau
+from operator import index
 
 import torch
 from jaxtyping import Int
@@ -14,7 +15,8 @@ WORD = 0xFFFFFFFF
 
 def number(seed: int, *path: int | str) -> int:
     """64 bits, as a signed integer, that depend on (seed, *path) and on nothing else."""
-    digest = hashlib.sha256(repr((seed, *path)).encode()).digest()
+    place = tuple(part if isinstance(part, str) else index(part) for part in (seed, *path))  # numpy's integers too
+    digest = hashlib.sha256(repr(place).encode()).digest()
     return int.from_bytes(digest[:8], "big", signed=True)
 
 

@@ -4,7 +4,11 @@ from collections.abc import Callable
 
 from .dataset import Dataset, validation
 from .digits import digits
+from .images import images
+from .scaling import Scaling, scaled
+from .source import Source
+from .sources import SOURCES
 
-DATASETS: dict[str, Callable[[], Dataset]] = {"digits": digits}
+DATASETS: dict[str, Callable[[], Dataset]] = {"digits": digits, **{name: images(name) for name in SOURCES}}
 
-__all__ = ["DATASETS", "Dataset", "validation"]
+__all__ = ["DATASETS", "SOURCES", "Dataset", "Scaling", "Source", "scaled", "validation"]

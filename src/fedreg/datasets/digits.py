@@ -6,13 +6,14 @@ Alpaydin and Kaynak, Optical Recognition of Handwritten Digits, UCI, 1998, https
 import torch
 from sklearn.datasets import load_digits
 
-from ..federation.evaluation import Examples
-from .dataset import Dataset, hold_out
+from ..federation.examples import Examples
+from .dataset import Dataset, chosen, held_out
 
 
 def digits() -> Dataset:
     """The digits with pixels in [0, 1], a fifth of each class held out as the test examples."""
     source = load_digits()
     x = torch.tensor(source.images / 16, dtype=torch.float32)[:, None]
-    train, test = hold_out(Examples(x, torch.tensor(source.target)), 0.2, seed=0)
-    return Dataset(train, test, outputs=10)
+    examples = Examples(x, torch.tensor(source.target))
+    held = held_out(examples.y, 0.2, seed=0)
+    return Dataset(chosen(examples, ~held), chosen(examples, held), outputs=10)

@@ -1,4 +1,4 @@
-"""Ways to run client_round on a cohort. They differ in speed and place, never in result."""
+"""Ways to run client_round on a cohort. They differ in speed and place, and in result by rounding alone."""
 
 from .cohort import Answer, Engine, Task
 from .sequential import sequential

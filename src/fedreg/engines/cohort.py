@@ -47,11 +47,12 @@ class Sum(NamedTuple):
     def add(self, ups: Any, weights: Sequence[float], clients: Sequence[int]) -> "Sum":
         """The sum with the replies of clients added; ups holds them stacked along a first dimension."""
         for leaf in ups:
-            finite = leaf.isfinite().flatten(1).all(dim=1)
+            finite = leaf.isfinite().reshape(len(leaf), -1).all(dim=1)
             if not finite.all():
                 raise Diverged(f"client {clients[int(finite.long().argmin())]} sent numbers that are not finite")
 
         def weighted(up: Tensor) -> Tensor:
+            up = up if up.is_floating_point() else up.to(torch.get_default_dtype())  # a count has a mean, too
             by = torch.tensor(weights, dtype=up.dtype, device=up.device)
             summed: Tensor = torch.tensordot(by, up, dims=1)
             return summed

@@ -15,6 +15,8 @@ from ..core.method import Method, client_round
 from ..core.objective import Objective
 from .cohort import Answer, Sum, Task
 
+UNLIKE = {"cpu": 2, "cuda": 16}  # how unequal clients may share a chunk: padding costs work, another chunk launches
+
 
 @final
 @dataclass(frozen=True)
@@ -28,7 +30,8 @@ class vectorized:  # noqa: N801  (used like a function: engine=vectorized(chunk=
 
     def __call__(self, method: Method[Any, Any, Any, Any], f: Objective, down: Any, tasks: Sequence[Task]) -> Answer:
         replies, owns = Sum(), [None] * len(tasks)
-        for places in alike([len(task.data.w) for task in tasks], self.chunk):
+        unlike = UNLIKE.get(down.theta.device.type, 2)
+        for places in alike([len(task.data.w) for task in tasks], self.chunk, unlike):
             part = [tasks[i] for i in places]
             ups, new = together(method, f, down, part)
             replies = replies.add(ups, [task.weight for task in part], [task.client for task in part])
@@ -37,11 +40,11 @@ class vectorized:  # noqa: N801  (used like a function: engine=vectorized(chunk=
         return Answer(replies.mean(), owns)
 
 
-def alike(sizes: Sequence[int], most: int) -> Iterator[list[int]]:
-    """The clients' places in groups of at most so many, where none is less than half as large as another."""
+def alike(sizes: Sequence[int], most: int, unlike: int = 2) -> Iterator[list[int]]:
+    """The clients' places in groups of at most so many, where none is unlike times as large as another and more."""
     group: list[int] = []
     for i in sorted(range(len(sizes)), key=lambda i: -sizes[i]):
-        if group and (len(group) == most or 2 * sizes[i] < sizes[group[0]]):
+        if group and (len(group) == most or unlike * sizes[i] < sizes[group[0]]):
             yield group
             group = []
         group.append(i)
@@ -54,8 +57,10 @@ def together(method: Method[Any, Any, Any, Any], f: Objective, down: Any, tasks:
     owns = tree_map(lambda *own: torch.stack(own), *(task.own for task in tasks))
     try:
         return vmap(partial(client_round, method, f, down))(owns, data, schedule)
+    except torch.OutOfMemoryError:
+        raise
     except RuntimeError as error:
-        if "vmap" not in str(error):
-            raise
+        if "randomness" in str(error):
+            raise FedregError("this network draws random numbers of its own, which would not repeat") from error
         reason = str(error).split("\n")[0]
         raise FedregError(f"this network cannot be vectorized ({reason}); use the engine 'sequential'") from error

@@ -1,5 +1,7 @@
 """Experiments as data: TOML in, frozen dataclasses out."""
 
+import re
+import sys
 import tomllib
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
@@ -11,6 +13,7 @@ from pydantic import Field
 
 from ..core.errors import FedregError, require
 from ..core.method import Method
+from ..datasets import Scaling
 from ..federation.partition import ByClass, ByOwner, Dirichlet, Uniform
 from ..federation.rounds import Plan
 from ..methods import METHODS
@@ -26,6 +29,7 @@ class Source:
 
     name: str  # in fedreg.datasets, or "package.module:function"
     evaluate_on: Literal["test", "validation"] = "test"
+    scaling: Scaling | None = None  # of images of bytes; None: as the dataset shows them
 
 
 @dataclass(frozen=True)
@@ -79,12 +83,14 @@ def shipped() -> dict[str, Path]:
 def load(experiment: str, settings: Sequence[str] = ()) -> Experiment:
     """The experiment of that name or in that file, with settings such as "plan.rounds=5" put in."""
     path = Path(experiment) if experiment.endswith(".toml") else shipped().get(experiment)
+    if experiment.endswith(".toml") and str(path and path.parent.resolve()) not in sys.path:
+        sys.path.insert(0, str(path and path.parent.resolve()))  # for "mine:Method" in a file beside it
     if path is None:
         raise FedregError(
-            f"there is no experiment {experiment!r}{nearest(experiment, list(shipped()))}, or a .toml file"
+            f"there is no experiment {experiment!r}{nearest(experiment, list(shipped()))} (or give a .toml file)"
         )
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        table = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise FedregError(f"experiment {path}: {error}") from error
     for setting in settings:
@@ -110,6 +116,9 @@ def parse(name: str, table: Mapping[str, Any]) -> Experiment:
 def entry(where: str, key: str, table: Any, plan: Mapping[str, Any]) -> Entry:
     """The method that a table describes; its kind is the table's name unless it says otherwise."""
     require(isinstance(table, dict), f"{where} must be a table of settings")
+    require(
+        re.fullmatch(r"[\w-]+", key) is not None, f"{where}: a method's name may have letters, digits, _ and - alone"
+    )
     settings = dict(table)
     kind, own_plan = settings.pop("method", key), settings.pop("plan", {})
     require(isinstance(kind, str), f"{where}.method = {kind!r} must be a name")
@@ -125,9 +134,11 @@ def put(table: Mapping[str, Any], setting: str) -> dict[str, Any]:
     key, equals, text = setting.partition("=")
     require(bool(key.strip() and equals), f"--set {setting}: write it as key=value, for example plan.rounds=5")
     try:
-        value = tomllib.loads(f"value = {text}")["value"]
+        table_of_value = tomllib.loads(f"value = {text}")
+        value = table_of_value["value"]
     except tomllib.TOMLDecodeError:
-        value = text
+        table_of_value, value = {"value": text}, text
+    require(list(table_of_value) == ["value"], f"--set {key}: there is more than one value; say --set once for each")
     copy = deepcopy(dict(table))
     place = copy
     *parents, last = key.strip().split(".")

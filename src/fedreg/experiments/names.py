@@ -1,9 +1,9 @@
 """Things by the names that people type."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ..core.errors import FedregError, require
 
@@ -20,8 +20,21 @@ def named(what: str, name: str, known: Mapping[str, T], where: str = "") -> T:
     )
     try:
         found: T = getattr(import_module(module), member)
-    except (ImportError, AttributeError) as error:
-        raise FedregError(f"{where}{what} {name!r} cannot be imported: {error}") from error
+    except (Exception, SystemExit) as error:
+        raise FedregError(f"{where}{what} {name!r} cannot be imported: {type(error).__name__}: {error}") from error
+    return found
+
+
+def made(what: str, name: str, kind: type[T], call: Callable[[], Any]) -> T:
+    """What a function that a user may have written gives, if it is of this kind."""
+    try:
+        found = call()
+    except FedregError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise FedregError(f"{what} {name!r} failed: {type(error).__name__}: {error}") from error
+    if not isinstance(found, kind):
+        raise FedregError(f"{what} {name!r} gave a {type(found).__name__}, and a {kind.__name__} is needed")
     return found
 
 

@@ -1,24 +1,28 @@
 """An experiment's method with a seed, made ready to run."""
 
-from collections.abc import Callable, Mapping
+import hashlib
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import torch
 from torch import nn
 
+from ..core.errors import FedregError
 from ..core.method import Method
 from ..core.module import ravel
 from ..core.objective import Objective, classification, regression
 from ..core.rng import number
 from ..core.types import Vector
-from ..datasets import DATASETS, validation
-from ..federation.evaluation import Examples
+from ..datasets import DATASETS, Dataset, scaled, validation
+from ..federation.examples import Examples
 from ..federation.population import Population
 from ..federation.rounds import Plan
 from ..networks import NETWORKS
 from .experiment import Experiment
-from .names import named
+from .names import made, named
+
+CPU = torch.device("cpu")
 
 
 @dataclass(frozen=True)
@@ -34,16 +38,21 @@ class Setting:
     description: Mapping[str, Any]
 
 
-def prepare(experiment: Experiment, name: str, seed: int) -> Setting:
+def prepare(experiment: Experiment, name: str, seed: int, device: torch.device = CPU) -> Setting:
     """The method of that name; the seed decides the partition, the first parameters and all that is random later."""
     scene, entry = experiment.scene, experiment.entry(name)
-    dataset = named("dataset", scene.data.name, DATASETS)()
+    dataset = made("dataset", scene.data.name, Dataset, named("dataset", scene.data.name, DATASETS))
     if scene.data.evaluate_on == "validation":
         dataset = validation(dataset)
+    if scene.data.scaling is not None:
+        dataset = scaled(dataset, scene.data.scaling)
     train = dataset.train
-    population = Population.from_partition(train.x, train.y, scene.partition, seed, dataset.owners)
-    make = named("network", scene.network.name, NETWORKS)
-    module = initialised(lambda: make(tuple(train.x.shape[1:]), dataset.outputs), seed)
+    try:
+        population = Population.from_partition(train.x, train.y, scene.partition, seed, dataset.owners, train.view)
+    except FedregError as error:
+        raise FedregError(f"{experiment.name}: {error}") from error
+    module = network(scene.network.name, tuple(train.x.shape[1:]), dataset.outputs, seed).to(device)
+    theta = ravel(module)
     f = regression(module) if train.y.is_floating_point() else classification(module)
     plan = replace(entry.plan, seed=seed)
     description = {
@@ -54,18 +63,26 @@ def prepare(experiment: Experiment, name: str, seed: int) -> Setting:
         "plan": plain(plan),
         "data": plain(scene.data),
         "partition": plain(scene.partition),
-        "network": {**plain(scene.network), "parameters": len(ravel(module))},
+        "network": {**plain(scene.network), "parameters": len(theta)},
+        "initial": fingerprint(theta),
+        "device": device.type,
         "reference": scene.reference,
         "population": population.summary()._asdict(),
     }
-    return Setting(entry.method, f, ravel(module), population, plan, dataset.test, description)
+    return Setting(entry.method, f, theta, population, plan, dataset.test, description)
 
 
-def initialised(make: Callable[[], nn.Module], seed: int) -> nn.Module:
-    """What make makes, its first parameters drawn from the seed alone."""
+def fingerprint(theta: Vector) -> str:
+    """The first digits of the parameters' sha256."""
+    return hashlib.sha256(theta.cpu().numpy().tobytes()).hexdigest()[:16]
+
+
+def network(name: str, shape: tuple[int, ...], outputs: int, seed: int) -> nn.Module:
+    """The network of that name, its first parameters drawn from the seed alone."""
+    make = named("network", name, NETWORKS)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(number(seed, "network"))
-        return make()
+        return made("network", name, nn.Module, lambda: make(shape, outputs))
 
 
 def plain(settings: Any) -> dict[str, Any]:

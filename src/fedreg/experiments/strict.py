@@ -15,10 +15,14 @@ T = TypeVar("T")
 
 def strict(kind: type[T], table: Mapping[str, Any], where: str) -> T:
     """kind(**table); unknown, missing and ill-typed keys are an error of one line, however many there are."""
+    if not (isinstance(kind, type) and is_dataclass(kind)):
+        raise FedregError(f"{where}: {getattr(kind, '__name__', kind)!r} is no dataclass with settings")
     config = ConfigDict(extra="forbid", strict=True)
     holder = make_dataclass("holder", [("value", kind)], namespace={"__pydantic_config__": config})
     try:
         value: T = TypeAdapter(holder).validate_json(json.dumps({"value": table}, default=str)).value
+    except TypeError as error:
+        raise FedregError(f"{where}: {kind.__name__} cannot be made: {error}") from error
     except ValidationError as error:
         said: dict[str, str] = {}
         for problem in error.errors():

@@ -5,10 +5,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..core.data import Schedule
 from ..core.errors import FedregError, require
-from ..core.method import Method
+from ..core.method import Method, client_round
 from ..core.objective import Objective
 from ..core.types import Vector
+from .examples import Examples, seen
 from .population import Population, distributions
 
 
@@ -18,31 +20,59 @@ def check(method: Method[Any, Any, Any, Any], f: Objective, theta: Vector, popul
         1 <= cohort <= len(population),
         f"plan: cohort = {cohort}, but there are {len(population)} clients; it must be between 1 and that",
     )
+    require(
+        theta.dtype in (torch.float32, torch.float64),
+        f"theta: {theta.dtype} is too coarse for projections and noise; convert the network by module.float()",
+    )
     require(bool(theta.isfinite().all()), "theta: some parameters are not finite; initialise the network again")
-    outputs = check_examples(f, theta, population.x, population.y)
-    method.local(f, method.broadcast(method.init(theta)), method.enrol(theta), population.data(0, outputs, theta))
+    outputs = check_examples(f, theta, Examples(population.x, population.y, population.view))
+    data = population.data(0, outputs, theta)
+    one_step = Schedule(torch.zeros(1, 1, dtype=torch.int64), torch.zeros(1, dtype=torch.int64)).to(theta.device)
+    down = method.broadcast(method.init(theta))
+    try:
+        up, _ = client_round(method, f, down, method.enrol(theta), data.take(one_step.batch(0)), one_step)
+    except FedregError:
+        raise
+    except Exception as error:
+        raise FedregError(f"{type(method).__name__}: its step failed: {type(error).__name__}: {error}") from error
+    require(
+        up.theta.shape == theta.shape, f"{type(method).__name__}: theta has shape {tuple(up.theta.shape)} after a step"
+    )
     return outputs
 
 
-def check_examples(f: Objective, theta: Vector, x: Tensor, y: Tensor, which: str = "") -> int:
+def check_examples(f: Objective, theta: Vector, examples: Examples, which: str = "") -> int:
     """The network's number of outputs, once it is seen to take such inputs and be comparable with such labels."""
+    x, y, view = examples
     require(len(x) == len(y) > 0, f"{which}labels: there are {len(y)} of them for {len(x)} inputs; both are needed")
-    x = x[:1].to(theta.device)
-    x = x.to(theta.dtype) if x.is_floating_point() else x
+    x = seen(x[:8], view, theta)
     try:
         with torch.no_grad():
-            z = f.network(theta, x)
+            z, again = f.network(theta, x), f.network(theta, x)
     except FedregError:
         raise
-    except (RuntimeError, IndexError, ValueError, TypeError) as error:
+    except Exception as error:
         reason = str(error).split("\n")[0]
-        raise FedregError(f"network: it cannot take {which}inputs of shape {tuple(x.shape[1:])}: {reason}") from error
+        raise FedregError(
+            f"network: it cannot take {which}inputs of shape {tuple(x.shape[1:])}: {reason or type(error).__name__}"
+        ) from error
     require(
-        z.ndim >= 2 and len(z) == 1,
-        f"network: one input gives outputs of shape {tuple(z.shape)}; (1, k) is needed, a row of k outputs an input",
+        isinstance(z, Tensor) and z.ndim >= 2 and len(z) == len(x),
+        f"network: {len(x)} inputs give {described(z)}; a tensor of shape ({len(x)}, k) is needed, a row of k outputs "
+        "an input",
+    )
+    require(
+        bool(((z == again) | (z.isnan() & again.isnan())).all()),
+        "network: it says two things about the same inputs, so that no run would repeat; set its dropout to 0 or call "
+        "module.eval()",
     )
     check_labels(f, y, tuple(z.shape[1:]), which)
     return int(z.shape[-1])
+
+
+def described(z: object) -> str:
+    """What a network gave, in words."""
+    return f"outputs of shape {tuple(z.shape)}" if isinstance(z, Tensor) else f"a {type(z).__name__}"
 
 
 def check_labels(f: Objective, y: Tensor, shape: tuple[int, ...], which: str) -> None:

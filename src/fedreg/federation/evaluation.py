@@ -3,18 +3,13 @@
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
 from torch.nn.functional import one_hot
 
+from ..core.errors import require
 from ..core.objective import Objective
 from ..core.types import Vector
-
-
-class Examples(NamedTuple):
-    """Inputs and labels; integer labels are classes."""
-
-    x: Tensor
-    y: Tensor
+from .check import check_labels
+from .examples import Examples, seen
 
 
 class Score(NamedTuple):
@@ -27,12 +22,15 @@ class Score(NamedTuple):
 @torch.no_grad()
 def evaluate(f: Objective, theta: Vector, examples: Examples, batch_size: int = 1024) -> Score:
     """The score of theta on all the examples."""
+    n = len(examples.y)
+    require(len(examples.x) == n > 0, f"evaluate: there are {len(examples.x)} inputs and {n} labels; both are needed")
     right = loss = 0.0
-    for x, y in zip(*(torch.split(field, batch_size) for field in examples), strict=True):
-        z = f.network(theta, x.to(theta) if x.is_floating_point() else x.to(theta.device))
-        labels = y.to(theta) if y.is_floating_point() else one_hot(y.to(theta.device), z.shape[-1]).to(theta.dtype)
+    for x, y in zip(*(torch.split(field, batch_size) for field in (examples.x, examples.y)), strict=True):
+        z = f.network(theta, seen(x, examples.view, theta))
+        check_labels(f, y, tuple(z.shape[1:]), "")
+        labels = y.to(theta.device) if y.is_floating_point() else one_hot(y.to(theta.device).long(), z.shape[-1])
+        labels = labels.to(theta.dtype)
         loss += float(f.losses(z, labels).sum())
         if f.classifies:
             right += int((z.argmax(-1) == labels.argmax(-1)).sum())
-    n = len(examples.y)
     return Score(right / n if f.classifies else None, loss / n)

@@ -3,18 +3,19 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, final, runtime_checkable
 
 import numpy as np
 import torch
-from jaxtyping import Int
+from jaxtyping import Int, Integer
 from torch import Tensor
 
 from ..core.errors import FedregError, require
 from ..core.rng import number
 from .sizes import PowerLaw, Sizes, sizes_of
 
-Labels: TypeAlias = Int[np.ndarray, " n"]
+Labels: TypeAlias = Integer[np.ndarray, " n"]  # classes, as bytes or as anything wider
 Piles: TypeAlias = Int[np.ndarray, " k"]  # how many examples each of k piles holds
 Owners: TypeAlias = Sequence[Any] | np.ndarray | Tensor  # a number or a name an example
 Counts: TypeAlias = Int[np.ndarray, "clients k"]  # how many a client takes from each
@@ -136,7 +137,7 @@ class Dirichlet(Deal):
     kind: Literal["dirichlet"] = "dirichlet"
 
     def __post_init__(self) -> None:
-        require(self.alpha > 0, f"Dirichlet: alpha = {self.alpha} must be positive")
+        require(0 < self.alpha < inf, f"Dirichlet: alpha = {self.alpha} must be positive and finite")
 
     def piles(self, n: int, labels: Labels | None) -> Labels:
         return classes_of(labels, self.kind)
@@ -166,6 +167,14 @@ class ByOwner:
     def shares(self, n: int, labels: Labels | None, owners: Owners | None, seed: int) -> Shares:
         if owners is None:
             raise FedregError('partition by owner: this dataset names no owners; use "by_class" or "uniform"')
+        require(
+            isinstance(owners, Sequence | np.ndarray | Tensor), "partition by owner: owners must be a list or an array"
+        )
+        kinds = {type(owner).__name__ for owner in owners} if isinstance(owners, Sequence) else set()
+        require(
+            len(kinds) <= 1 and kinds.isdisjoint({"NoneType", "list", "tuple"}),
+            f"partition by owner: owners must be all numbers or all names, and these are {sorted(kinds)}",
+        )
         require(len(owners) == n, f"partition by owner: {len(owners)} owners are given for {n} examples")
         require(n > 0, "partition: there are no examples to deal")
         return shares_of(np.unique(np.asarray(owners), return_inverse=True)[1], np.arange(n))

@@ -13,6 +13,7 @@ from torch.nn.functional import one_hot
 from ..core.data import Data
 from ..core.errors import FedregError, require
 from ..core.types import Vector
+from .examples import View, refuse_not_finite, seen
 from .partition import ByOwner, Owners, Partition, Shares
 
 
@@ -41,6 +42,7 @@ class Population:
     x: Tensor
     y: Tensor
     shares: Shares
+    view: View | None = None  # how a network sees x, if not as it is
 
     def __post_init__(self) -> None:
         n = len(self.x)
@@ -49,13 +51,13 @@ class Population:
         require(len(lengths) > 0, "population: there are no clients")
         empty = int(lengths.argmin())
         require(int(lengths[empty]) > 0, f"population: client {empty} has no examples; leave it out")
-        for what, numbers in (("inputs", self.x), ("labels", self.y)):
-            if (
-                numbers.is_floating_point()
-                and not (fine := numbers.flatten(1 if numbers.ndim > 1 else 0).isfinite()).all()
-            ):
-                example = int(fine.view(n, -1).all(1).long().argmin())
-                raise FedregError(f"population: the {what} of example {example} are not all finite; mend or drop it")
+        refuse_not_finite("population: the inputs", self.x)
+        refuse_not_finite("population: the labels", self.y)
+        rows = self.shares.rows
+        require(
+            bool(((rows >= 0) & (rows < n)).all()) and bool((rows.bincount(minlength=n) <= 1).all()),
+            f"population: shares.rows must name each of the {n} examples at most once, and nothing else",
+        )
 
     @staticmethod
     def from_owners(x: Any, y: Any, owners: Owners) -> "Population":
@@ -64,23 +66,27 @@ class Population:
 
     @staticmethod
     def from_partition(
-        x: Any, y: Any, partition: Partition, seed: int = 0, owners: Owners | None = None
+        x: Any, y: Any, partition: Partition, seed: int = 0, owners: Owners | None = None, view: View | None = None
     ) -> "Population":
         """The population of arrays x and y dealt to clients by partition."""
-        x, y = torch.as_tensor(x), torch.as_tensor(y)
+        x, y = tensor("inputs", x), tensor("labels", y)
         labels = None
         if not y.is_floating_point():
-            labels = y.numpy()
+            labels = y.cpu().numpy()
         elif distributions(y):
-            labels = y.argmax(1).numpy()
-        return Population(x, y, partition.shares(len(x), labels, owners, seed))
+            labels = y.argmax(1).cpu().numpy()
+        return Population(x, y, partition.shares(len(x), labels, owners, seed), view)
 
     @staticmethod
     def from_pairs(pairs: Sequence[tuple[Any, Any]]) -> "Population":
         """The population of one (x, y) pair of arrays a client."""
+        require(
+            isinstance(pairs, Sequence) and all(isinstance(pair, Sequence) and len(pair) == 2 for pair in pairs),
+            "population: a list of (x, y) pairs is needed, one a client",
+        )
         require(len(pairs) > 0, "population: there are no clients")
-        xs = [torch.as_tensor(x) for x, _ in pairs]
-        ys = [torch.as_tensor(y) for _, y in pairs]
+        xs = [tensor(f"inputs of client {i}", x) for i, (x, _) in enumerate(pairs)]
+        ys = [tensor(f"labels of client {i}", y) for i, (_, y) in enumerate(pairs)]
         for i, (x, y) in enumerate(zip(xs, ys, strict=True)):
             require(len(x) == len(y), f"population: client {i} has {len(x)} inputs but {len(y)} labels")
             require(
@@ -93,11 +99,22 @@ class Population:
     @staticmethod
     def from_dataset(dataset: MapStyle, owners: Owners) -> "Population":
         """The population of a map-style torch Dataset of (x, y), in which example i belongs to owners[i]."""
-        require(isinstance(dataset, Sized), "population: the dataset has no length; one that can be indexed is needed")
-        assert isinstance(dataset, Sized)
+        if not isinstance(dataset, Sized):
+            raise FedregError("population: the dataset has no length; one that can be indexed is needed")
         examples = [dataset[i] for i in range(len(dataset))]
         require(len(examples) > 0, "population: the dataset is empty")
-        x, y = (torch.stack([torch.as_tensor(field) for field in fields]) for fields in zip(*examples, strict=True))
+        for i, example in enumerate(examples):
+            require(
+                isinstance(example, Sequence) and len(example) == 2,
+                f"population: item {i} of the dataset is no (x, y) pair, but a {type(example).__name__}",
+            )
+        columns = [[tensor(f"item {i}", item[k]) for i, item in enumerate(examples)] for k in (0, 1)]
+        for column in columns:
+            odd = [i for i, item in enumerate(column) if item.shape != column[0].shape]
+            require(
+                not odd, f"population: item {odd[:1]} of the dataset has another shape than item 0; resize them first"
+            )
+        x, y = map(torch.stack, columns)
         return Population.from_owners(x, y, owners)
 
     @staticmethod
@@ -130,18 +147,21 @@ class Population:
         """The client's examples on like's device, in its precision; classes as one-hot labels of so many outputs."""
         start, end = self.shares.offsets[client : client + 2].tolist()
         rows = self.shares.rows[start:end]
-        x, y = self.x[rows].to(like.device), self.y[rows].to(like.device)
-        x = x.to(like.dtype) if x.is_floating_point() else x
+        x, y = seen(self.x[rows], self.view, like), self.y[rows].to(like.device)
         y = y if y.is_floating_point() else one_hot(y.long(), outputs)
         return Data(x, y.to(like.dtype), torch.ones(len(rows), dtype=like.dtype, device=like.device))
 
     def summary(self) -> Summary:
-        """Numbers that describe the population, and a hash of who owns which example with which label."""
+        """Numbers that describe the population, and a hash of who owns which example with which label.
+
+        Of the inputs themselves every so manieth enters the hash, so that it takes no long time.
+        """
         rows, offsets = (part.numpy() for part in self.shares)
-        labels = self.y[self.shares.rows].numpy()
+        labels = self.y[self.shares.rows].cpu().numpy()
         lengths = self.lengths().numpy()
         digest = hashlib.sha256()
-        for array in (rows, offsets, labels):
+        some = self.x[:: 1 + self.x.nbytes // 2**26].cpu().numpy()
+        for array in (rows, offsets, labels, some):
             digest.update(repr((array.shape, str(array.dtype))).encode() + np.ascontiguousarray(array).tobytes())
         classes = None
         if not self.y.is_floating_point():
@@ -149,6 +169,17 @@ class Population:
             pairs = np.unique(np.stack([owner, labels]), axis=1)
             classes = spread(np.bincount(pairs[0]))
         return Summary(len(self), len(rows), spread(lengths), classes, digest.hexdigest())
+
+
+def tensor(what: str, value: Any) -> Tensor:
+    """The value as a tensor of at least one dimension."""
+    try:
+        found = torch.as_tensor(value)
+    except (TypeError, ValueError, RuntimeError) as error:
+        reason = str(error).split("\n")[0]
+        raise FedregError(f"population: {what} are no array of numbers ({reason})") from error
+    require(found.ndim >= 1 or what.startswith("item"), f"population: {what} are one number, and not an array of them")
+    return found
 
 
 def distributions(y: Tensor) -> bool:

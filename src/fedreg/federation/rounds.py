@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import floor
+from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -30,14 +32,19 @@ class Plan:
     dropout: float = 0.0  # the share of each sampled cohort, rounded down, that does not answer
 
     def __post_init__(self) -> None:
-        for name in ("rounds", "cohort", "epochs"):
+        for name in ("rounds", "cohort", "epochs", "batch_size", "seed"):
             value = getattr(self, name)
-            require(value >= 1, f"plan: {name} = {value} must be at least 1")
+            if name == "batch_size" and value == "full":
+                continue
+            whole = isinstance(value, Integral) and not isinstance(value, bool)
+            require(whole, f"plan: {name} = {value!r} must be a whole number")
+            require(name == "seed" or value >= 1, f"plan: {name} = {value} must be at least 1")
         require(
-            self.batch_size == "full" or (isinstance(self.batch_size, int) and self.batch_size >= 1),
+            self.batch_size == "full" or isinstance(self.batch_size, Integral),
             f'plan: batch_size = {self.batch_size!r} must be at least 1, or "full"',
         )
         require(self.weights in ("uniform", "size"), f'plan: weights = {self.weights!r} must be "uniform" or "size"')
+        require(isinstance(self.dropout, Real), f"plan: dropout = {self.dropout!r} must be a number")
         require(0 <= self.dropout < 1, f"plan: dropout = {self.dropout} is outside [0, 1); somebody must answer")
 
 
@@ -65,12 +72,38 @@ def federate(
 ) -> Iterator[Round]:
     """Yield the federation after each round; pass any Round as after to go on from it, bit for bit."""
     outputs = check(method, f, theta, population, plan.cohort)
+    first = start(method, theta)
+    if after is not None:
+        refuse_other(after, first, len(population))
     run = vectorized() if engine is None else engine() if isinstance(engine, type) else engine
-    return rounds(method, f, population, plan, run, after or start(method, theta), outputs)
+    return rounds(method, f, population, plan, run, after or first, outputs)
+
+
+def refuse_other(after: Round, first: Round, population: int) -> None:
+    """An error if a round is of another method, network or population than the first one, or was changed by hand."""
+    require(isinstance(after, Round), f"federate: after must be a Round, and is a {type(after).__name__}")
+    require(type(after.t) is int and after.t >= 0, f"federate: after.t = {after.t!r} is no number of rounds")
+    mine, its = type(first.server), type(after.server)
+    require(mine is its, f"federate: after is a round of another method ({its.__module__}, not {mine.__module__})")
+    for name, leaf, other in zip(mine._fields, first.server, after.server, strict=True):
+        require(
+            leaf.shape == other.shape and leaf.dtype == other.dtype,
+            f"federate: after.server.{name} is {tuple(other.shape)} {other.dtype}, and this network's is "
+            f"{tuple(leaf.shape)} {leaf.dtype}; it is a round of another network",
+        )
+    require(
+        bool(after.theta.equal(after.server.theta)),
+        "federate: after.theta is not after.server.theta, which is what goes on; replace that one",
+    )
+    require(
+        all(0 <= i < population for i in after.owns),
+        f"federate: after is a round of another population, which had more than {population} clients",
+    )
 
 
 def start(method: Method[Any, Any, Any, Any], theta: Vector) -> Round:
     """The federation before its first round."""
+    theta = theta.detach()
     return Round(0, theta, method.init(theta), {})
 
 
@@ -110,7 +143,9 @@ def rounds(
 def cohort(plan: Plan, t: int, population: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Who answers in round t and who drops out, each in ascending order."""
     sampled = torch.randperm(population, generator=rng(plan.seed, "cohort", t))[: plan.cohort].tolist()
-    drop = torch.randperm(plan.cohort, generator=rng(plan.seed, "dropout", t))[: int(plan.dropout * plan.cohort)]
+    drop = torch.randperm(plan.cohort, generator=rng(plan.seed, "dropout", t))[
+        : floor(round(plan.dropout * plan.cohort, 9))
+    ]
     dropped = {sampled[k] for k in drop.tolist()}
     return tuple(sorted(set(sampled) - dropped)), tuple(sorted(dropped))
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Literal, TypeAlias, final
 
 import numpy as np
@@ -20,7 +21,7 @@ class PowerLaw:
     largest: int | None = None
 
     def __post_init__(self) -> None:
-        require(self.exponent >= 0, f"PowerLaw: exponent = {self.exponent} must not be negative")
+        require(0 <= self.exponent < inf, f"PowerLaw: exponent = {self.exponent} must be finite and not negative")
         require(self.smallest >= 1, f"PowerLaw: smallest = {self.smallest} would leave a client empty")
         largest = self.largest or self.smallest
         require(largest >= self.smallest, f"PowerLaw: largest = {largest} is less than smallest = {self.smallest}")
@@ -44,6 +45,7 @@ Sizes: TypeAlias = int | Literal["equal"] | PowerLaw | Sequence[int]
 
 def sizes_of(sizes: Sizes, clients: int | None, examples: int) -> Int[np.ndarray, " clients"]:
     """Each client's number of examples. For a plain number, clients may be left out: as many as there is enough for."""
+    require(clients is None or clients >= 1, f"partition: clients = {clients}; there must be at least one")
     if isinstance(sizes, int):
         require(sizes >= 1, f"partition: sizes = {sizes} would leave the clients empty")
         wanted = np.full(examples // sizes if clients is None else clients, sizes)

@@ -1,6 +1,7 @@
 """FedCurv. Shoham et al., 2019, https://arxiv.org/abs/1910.07796"""
 
 from dataclasses import dataclass
+from math import inf
 from typing import NamedTuple, final
 
 import torch
@@ -34,7 +35,7 @@ class FedCurv(Method[Curved, Curved, Nothing, Curved]):
 
     def __post_init__(self) -> None:
         require_rate(self, self.lr)
-        require(self.lam >= 0, f"FedCurv: lam = {self.lam} must not be negative, it weighs a penalty")
+        require(0 <= self.lam < inf, f"FedCurv: lam = {self.lam} must be finite and not negative, it weighs a penalty")
         refuse_partly_private("FedCurv", self.gradient, "the Fisher information it sends is raw", self.partly_private)
 
     def init(self, theta: Vector) -> Curved:

@@ -1,6 +1,7 @@
 """FedProx. Li et al., MLSys 2020, https://arxiv.org/abs/1812.06127"""
 
 from dataclasses import dataclass
+from math import inf
 from typing import final
 
 from ..core.data import Batch, Data
@@ -22,7 +23,7 @@ class FedProx(Averaging):
 
     def __post_init__(self) -> None:
         require_rate(self, self.lr)
-        require(self.mu >= 0, f"FedProx: mu = {self.mu} must not be negative, it weighs a penalty")
+        require(0 <= self.mu < inf, f"FedProx: mu = {self.mu} must be finite and not negative, it weighs a penalty")
 
     def local_step(self, f: Objective, theta_0: Vector, D: Data) -> Step:
         def step(theta: Vector, b: Batch) -> Vector:

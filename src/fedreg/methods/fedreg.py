@@ -4,6 +4,7 @@ Numbers in brackets are the paper's equations; theta_0 is its theta^(t-1), theta
 """
 
 from dataclasses import dataclass
+from math import inf
 from typing import final
 
 import torch
@@ -57,9 +58,9 @@ class FedReg(Averaging):
     def __post_init__(self) -> None:
         require_rate(self, self.lr)
         require(0 <= self.gamma <= 1, f"FedReg: gamma = {self.gamma} is outside [0, 1]; theta_gamma is a weighted mean")
-        require(self.eta_s >= 0, f"FedReg: eta_s = {self.eta_s} must not be negative, it is a step size")
+        require(0 <= self.eta_s < inf, f"FedReg: eta_s = {self.eta_s} must be finite and not negative, a step size")
         eta_p = self.eta_p or 0.0
-        require(eta_p >= 0, f"FedReg: eta_p = {eta_p} must not be negative, it is a step size")
+        require(0 <= eta_p < inf, f"FedReg: eta_p = {eta_p} must be finite and not negative, a step size")
         require(self.E >= 0, f"FedReg: E = {self.E} must not be negative, it counts steps")
         raw = "it protects one gradient of three, those of the pseudo and perturbed data are raw"
         refuse_partly_private("FedReg", self.gradient, raw, self.partly_private)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from torch import nn
 
 from .cnn4 import cnn4
+from .cnn5 import cnn5
 from .linear import linear
 
-NETWORKS: dict[str, Callable[[tuple[int, ...], int], nn.Module]] = {"cnn4": cnn4, "linear": linear}
+NETWORKS: dict[str, Callable[[tuple[int, ...], int], nn.Module]] = {"cnn4": cnn4, "cnn5": cnn5, "linear": linear}

@@ -56,7 +56,7 @@ def follow(events: Iterator[Event], jobs: Sequence[Job], screen: Screen) -> list
         view = None
         if finished or monotonic() - shown > REFRESH:
             shown = monotonic()
-            view = convergence(rows_of(done), title(job), job.experiment.scene.reference, running=True)
+            view = convergence(rows_of(done), title(job), job.experiment.scene.reference, True, screen.console.width)
         screen.step(f"{job.method}, seed {job.seed}", view, pace.left(done, over))
         if finished:
             over.add(job)

@@ -10,6 +10,7 @@ from typing import Any
 
 from plotly.offline import get_plotlyjs
 
+from ..core.errors import require
 from ..runs.disk import put_in_place, writing
 from ..runs.record import Record
 from ..studies.convergence import Row
@@ -22,6 +23,7 @@ HERE = Path(__file__).parent
 
 def write_page(path: Path, records: Sequence[Record], rows: Sequence[Row], reference: str) -> None:
     """Put the page at path, whole or not at all."""
+    require(bool(path.name) and not path.is_dir(), f"{path or '-o'} is no file; name one, such as report.html")
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with put_in_place(path) as new:
@@ -41,7 +43,7 @@ def page(records: Sequence[Record], rows: Sequence[Row], reference: str) -> str:
         "facts": facts(records, population),
         "table": table(rows, reference),
         "runs": "\n".join(map(details, records)),
-        "commands": escape("\n".join(record.command for record in records)),
+        "commands": escape("\n".join(again(record) for record in records)),
         "machine": "".join(f"<li>{escape(line)}</li>" for line in machines(records)),
         "version": __version__,
         "style": (HERE / "page.css").read_text(encoding="utf-8"),
@@ -121,6 +123,11 @@ def note(rows: Sequence[Row], reference: str) -> str:
         f"{escape(reference)} has in any round with the same seed; a dash: never reached. Last ten: the mean "
         f"accuracy of the last ten rounds. s and MB to 0.9: of training, and up and down for one client.{many}"
     )
+
+
+def again(record: Record) -> str:
+    """The command that repeats a run, in a folder where it meets nothing."""
+    return f"{record.command} --out again/{record.configuration['method']}-{record.seed}"
 
 
 def details(record: Record) -> str:

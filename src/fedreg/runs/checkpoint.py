@@ -41,10 +41,15 @@ def load(path: Path, method: Method[Any, Any, Any, Any], theta: Vector, run: str
             f"checkpoint {path} is damaged ({error}); move it away to start again from round 1"
         ) from error
     require(
-        header.get("format") == FORMAT and header.get("run") == run,
+        isinstance(header, dict) and header.get("format") == FORMAT and header.get("run") == run,
         f"checkpoint {path} belongs to another run, or to another version of fedreg; name another folder by --out",
     )
     first = start(method, theta)
+    clients = tensors.get("own.clients")
+    require(
+        type(header.get("t")) is int and header["t"] >= 0 and clients is not None and clients.dtype == torch.int64,
+        f"checkpoint {path} was changed by hand; move it away to start again from round 1",
+    )
     server = type(first.server)(
         **{name: fitting(path, tensors, f"server.{name}", leaf, ()) for name, leaf in first.server._asdict().items()}
     )
@@ -68,4 +73,5 @@ def fitting(path: Path, tensors: dict[str, Tensor], name: str, like: Tensor, sta
         raise FedregError(
             f"checkpoint {path}: {name} {has}, where {shape} {like.dtype} is needed; it is another method's"
         )
+    require(bool(found.isfinite().all()), f"checkpoint {path}: {name} has numbers that are not finite; move it away")
     return found.to(like.device)

@@ -15,6 +15,7 @@ import torch
 
 from ..core.errors import require
 from ..version import __version__
+from .device import hardware
 from .disk import put_in_place, writing
 
 
@@ -55,7 +56,7 @@ def write_config(path: Path, configuration: Mapping[str, Any], sessions: list[di
         new.write_text(json.dumps({"configuration": configuration, "sessions": sessions}, indent=2), encoding="utf-8")
 
 
-def session(t: int) -> dict[str, Any]:
+def session(t: int, device: torch.device) -> dict[str, Any]:
     """When, where and with what a run was started after t rounds."""
     versions = {
         "fedreg": __version__,
@@ -68,7 +69,7 @@ def session(t: int) -> dict[str, Any]:
         "processor": processor(),
         "cores": os.cpu_count(),
         "threads": torch.get_num_threads(),
-        "device": "cpu",
+        "device": hardware(device),
     }
     return {
         "started": datetime.now(UTC).isoformat(timespec="seconds"),

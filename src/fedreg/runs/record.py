@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pydantic import TypeAdapter, ValidationError
+
 from ..core.errors import FedregError, require
 from .configuration import leaves
 
@@ -31,6 +33,45 @@ class Line(NamedTuple):
     def finite(self) -> bool:
         """Whether the model could be evaluated."""
         return math.isfinite(self.loss)
+
+
+@dataclass(frozen=True)
+class Population:
+    """What a page tells of the clients."""
+
+    clients: int
+    sizes: list[float]
+    classes: list[float] | None
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """What of a configuration is needed to tell of its run."""
+
+    experiment: str
+    about: str
+    method: str
+    reference: str
+    command: str
+    population: Population
+    plan: dict[str, Any]
+    settings: dict[str, Any]
+    network: dict[str, Any]
+    data: dict[str, Any]
+    partition: dict[str, Any]
+    engine: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Session:
+    """What of a session is needed."""
+
+    after: int
+    machine: dict[str, Any]
+    versions: dict[str, Any]
+
+
+LINE, CONFIGURATION, SESSIONS = TypeAdapter(Line), TypeAdapter(Configuration), TypeAdapter(list[Session])
 
 
 @dataclass(frozen=True)
@@ -84,10 +125,13 @@ def read(path: Path) -> Record:
         table = json.loads(config.read_text(encoding="utf-8"))
         lines = read_lines(path / "rounds.jsonl")
         record = Record(path, table["configuration"], table["sessions"], lines)
-        _ = record.method, record.seed, record.rounds, record.command
+        CONFIGURATION.validate_python(record.configuration)
+        SESSIONS.validate_python(record.sessions)
     except (OSError, ValueError, KeyError, TypeError) as error:
+        what = error.errors()[0] if isinstance(error, ValidationError) else None
+        reason = f"{'.'.join(map(str, what['loc']))}: {what['msg']}" if what else str(error)[:200]
         raise FedregError(
-            f"run folder {path} cannot be read: {error!r}; restore it from a copy or move it away"
+            f"run folder {path} cannot be read ({reason}); restore it from a copy or move it away"
         ) from error
     return record
 
@@ -97,10 +141,13 @@ def read_lines(path: Path) -> list[Line]:
     if not path.exists():
         return []
     whole = path.read_bytes().rpartition(b"\n")[0]
-    lines = [Line(**json.loads(line)) for line in whole.splitlines()]
+    try:
+        lines = [LINE.validate_json(text) for text in (whole.split(b"\n") if whole else [])]
+    except ValidationError as error:
+        raise ValueError(f"{path.name} was changed by hand, or damaged: {error.errors()[0]['msg']}") from error
     for i, line in enumerate(lines, start=1):
-        if line.t != i:
-            raise ValueError(f"line {i} of {path.name} is of round {line.t}")
+        if line.t != i or not line.finite():
+            raise ValueError(f"line {i} of {path.name} is of round {line.t}, with a loss of {line.loss}")
     return lines
 
 

@@ -2,7 +2,8 @@
 
 import os
 from collections.abc import Generator, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
+from io import FileIO
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -14,10 +15,11 @@ from ..engines import Engine
 from ..experiments.setting import Setting
 from ..federation.check import check, check_examples
 from ..federation.evaluation import evaluate
+from ..federation.examples import refuse_not_finite
 from ..federation.rounds import Round, federate, start
 from . import checkpoint
 from .configuration import identity_of, refuse_other, session, write_config
-from .disk import writing
+from .disk import StorageError, sync, writing
 from .record import Line, read
 
 SHARE_OF_TIME = 0.05  # that checkpoints may take
@@ -26,33 +28,52 @@ LINES, STATE = "rounds.jsonl", "checkpoint.safetensors"
 
 def run(setting: Setting, engine: Engine, configuration: Mapping[str, Any], path: Path, resume: bool) -> Iterator[Line]:
     """Yield each round's line, recorded ones first; go on with what the folder holds if resume, else demand none."""
-    check(setting.method, setting.f, setting.theta, setting.population, setting.plan.cohort)
-    check_examples(setting.f, setting.theta, setting.test.x, setting.test.y, "test ")
+    verify(setting, configuration, path, resume)
     with writing(path):
         path.mkdir(parents=True, exist_ok=True)
     with alone(path):
         yield from run_alone(setting, engine, configuration, path, resume)
 
 
+def verify(setting: Setting, configuration: Mapping[str, Any], path: Path, resume: bool) -> None:
+    """An error if the run cannot be begun, or gone on with, in this folder; nothing is written."""
+    check(setting.method, setting.f, setting.theta, setting.population, setting.plan.cohort)
+    check_examples(setting.f, setting.theta, setting.test, "test ")
+    refuse_not_finite("test inputs", setting.test.x)
+    if not path.exists():
+        return
+    require(path.is_dir(), f"{path} is no folder; name another place by --out")
+    if not (path / "config.json").exists():
+        strangers = [entry.name for entry in path.iterdir() if entry.name != "lock"]
+        require(not strangers, f"{path} is not empty and holds no run (but {strangers[:3]}); name another by --out")
+        return
+    record = read(path)
+    require(
+        resume,
+        f"{path} already holds a run of {len(record.lines)} rounds; go on by --resume, or name another by --out",
+    )
+    refuse_other(path, record.configuration, configuration)
+
+
 def run_alone(
     setting: Setting, engine: Engine, configuration: Mapping[str, Any], path: Path, resume: bool
 ) -> Iterator[Line]:
     """run, in a folder where nobody else writes."""
-    after, sessions, lines = found(setting, configuration, path, resume)
+    after, sessions, lines = found(setting, configuration, path)
     yield from lines[: setting.plan.rounds]
     if min(after.t, len(lines)) >= setting.plan.rounds:
         return
     rounds = federate(setting.method, setting.f, setting.theta, setting.population, setting.plan, engine, after)
-    sessions = [*sessions, session(after.t)]
+    sessions = [*sessions, session(after.t, setting.theta.device)]
     write_config(path, configuration, sessions)
     try:
         with closing(kept(rounds, after, path / STATE, identity_of(configuration))) as timed:
             yield from recorded(setting, timed, path / LINES, len(lines))
     except FedregError as error:
         sessions[-1]["failure"] = str(error)
+        with suppress(StorageError):  # the failure itself is what is told
+            write_config(path, configuration, sessions)
         raise
-    finally:
-        write_config(path, configuration, sessions)
 
 
 def kept(
@@ -65,7 +86,7 @@ def kept(
         while True:
             if saved is None or perf_counter() - saved_at > cost / SHARE_OF_TIME:
                 begin = perf_counter()
-                checkpoint.save(state, last, identity)
+                save(state, last, identity)
                 saved, saved_at = last, perf_counter()
                 cost = saved_at - begin
             begin = perf_counter()
@@ -76,12 +97,21 @@ def kept(
             last = r  # its line is on record by now
     finally:
         if saved is not last:
-            checkpoint.save(state, last, identity)
+            save(state, last, identity)
+
+
+def save(state: Path, r: Round, identity: str) -> None:
+    """Write a checkpoint, once the lines that lead to it are on the disk."""
+    lines = state.with_name(LINES)
+    if lines.exists():
+        with writing(lines):
+            sync(lines)
+    checkpoint.save(state, r, identity)
 
 
 def recorded(setting: Setting, rounds: Iterator[tuple[Round, float]], path: Path, known: int) -> Iterator[Line]:
     """The line of each round beyond those that are known, once it is in the file."""
-    with path.open("ab") as file:
+    with path.open("ab", buffering=0) as file:
         for r, seconds in rounds:
             if r.t > known:
                 line = measured(setting, r, seconds)
@@ -91,20 +121,13 @@ def recorded(setting: Setting, rounds: Iterator[tuple[Round, float]], path: Path
 
 
 def found(
-    setting: Setting, configuration: Mapping[str, Any], path: Path, resume: bool
+    setting: Setting, configuration: Mapping[str, Any], path: Path
 ) -> tuple[Round, list[dict[str, Any]], list[Line]]:
     """Where to go on from, the sessions before this one and the lines on record."""
     first = start(setting.method, setting.theta)
     if not (path / "config.json").exists():
-        strangers = [entry.name for entry in path.iterdir() if entry.name != "lock"]
-        require(not strangers, f"{path} is not empty and holds no run (but {strangers[:3]}); name another by --out")
         return first, [], []
     record = read(path)
-    require(
-        resume,
-        f"{path} already holds a run of {len(record.lines)} rounds; go on by --resume, or name another by --out",
-    )
-    refuse_other(path, record.configuration, configuration)
     cut_torn_line(path / LINES)
     state = path / STATE
     if not state.exists():
@@ -132,12 +155,12 @@ def measured(setting: Setting, r: Round, train_seconds: float) -> Line:
     return line
 
 
-def append(file: Any, text: str) -> None:
+def append(file: FileIO, text: str) -> None:
     """Write a whole line at the end of file, or nothing."""
-    end = file.tell()
+    end, rest = file.tell(), text.encode() + b"\n"
     try:
-        file.write(text.encode() + b"\n")
-        file.flush()
+        while rest:  # a nearly full disk takes a part
+            rest = rest[file.write(rest) or 0 :]
     except OSError:
         os.ftruncate(file.fileno(), end)
         raise

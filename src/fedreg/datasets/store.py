@@ -1,0 +1,114 @@
+"""Datasets on this machine: arrays in one folder a dataset, there whole or not at all, and mapped into memory."""
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from platformdirs import user_cache_path
+
+from ..core.errors import FedregError, require
+from .source import Arrays, Source, content_of
+
+
+class State(NamedTuple):
+    """Whether a dataset is here, and how much of the disk it takes."""
+
+    here: bool
+    megabytes: float
+    half: float  # megabytes of a download that was cut off
+
+
+def cache() -> Path:
+    """The folder of all datasets: FEDREG_DATA, or this platform's cache."""
+    chosen = os.environ.get("FEDREG_DATA")
+    return Path(chosen).expanduser() if chosen else user_cache_path("fedreg") / "data"
+
+
+def downloads(name: str) -> Path:
+    """The folder of a dataset's files as they come."""
+    return cache() / "downloads" / name
+
+
+def keep(source: Source, arrays: Arrays) -> None:
+    """Put the arrays in their place, whole; an error if they are not the official ones."""
+    content = content_of(arrays)
+    require(
+        source.content in (None, content),
+        f"{source.name}: these are not the official numbers (sha256 {content[:12]}..., not {source.content}); "
+        "the copy is damaged or of another version",
+    )
+    place = cache() / source.name
+    new = Path(mkdtemp(prefix=f"{source.name}.new-", dir=made(cache())))
+    try:
+        for name, array in arrays.items():
+            np.save(new / f"{name}.npy", np.ascontiguousarray(array), allow_pickle=False)
+        for name, array in statistics(arrays["train_x"]).items():
+            np.save(new / f"{name}.npy", array, allow_pickle=False)
+        facts = {"name": source.name, "sha256": content, "licence": source.licence, "citation": source.citation}
+        (new / "about.json").write_text(json.dumps(facts, indent=2), encoding="utf-8")
+        if place.exists():
+            shutil.rmtree(place)
+        new.rename(place)
+    except OSError as error:
+        raise FedregError(
+            f"{source.name} cannot be kept in {cache()}: {error.strerror}; make room, or name another folder by "
+            "FEDREG_DATA"
+        ) from error
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+
+
+def statistics(x: NDArray[Any]) -> Arrays:
+    """Mean and deviation of each pixel, in units of 1 for the brightest."""
+    total, squares = np.zeros(x.shape[1:]), np.zeros(x.shape[1:])
+    for part in np.array_split(x, max(1, x.size // 2**25)):
+        total += (part / 255).sum(0)
+        squares += np.square(part / 255).sum(0)
+    mean = total / len(x)
+    return {"mean": mean, "deviation": np.sqrt(np.maximum(squares / len(x) - mean**2, 0))}
+
+
+def made(folder: Path) -> Path:
+    """The folder, which is there from now on."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FedregError(f"cannot make {folder}: {error.strerror}; name another folder by FEDREG_DATA") from error
+    return folder
+
+
+def stored(name: str) -> dict[str, NDArray[Any]]:
+    """The arrays of a dataset that is here, mapped into memory."""
+    place = cache() / name
+    require((place / "about.json").exists(), f"dataset {name} is not in {cache()}; type: {remedy(name)}")
+    try:  # a private mapping: what is written to it, by mistake, stays in memory
+        return {path.stem: np.load(path, mmap_mode="c", allow_pickle=False) for path in sorted(place.glob("*.npy"))}
+    except (OSError, ValueError) as error:
+        raise FedregError(f"dataset {name} in {place} is damaged ({error}); type: {remedy(name)}") from error
+
+
+def remedy(name: str) -> str:
+    """How a dataset is had."""
+    return f"fedreg data get {name} (or, with a copy of your own, fedreg data add {name} PATH)"
+
+
+def facts(name: str) -> Mapping[str, Any]:
+    """What is said of a dataset that is here."""
+    told: Mapping[str, Any] = json.loads((cache() / name / "about.json").read_text(encoding="utf-8"))
+    return told
+
+
+def state(name: str) -> State:
+    """Whether the dataset is here."""
+    return State((cache() / name / "about.json").exists(), megabytes(cache() / name), megabytes(downloads(name)))
+
+
+def megabytes(folder: Path) -> float:
+    """The size of all files below a folder."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6

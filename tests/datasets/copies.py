@@ -1,0 +1,52 @@
+"""Small made-up copies of datasets, in their official layouts."""
+
+import gzip
+
+import numpy as np
+
+CLASSES = 10
+
+
+def images(n, side=28, channels=1, classes=CLASSES, seed=0):
+    """Images that tell their class: a bright block whose place depends on it; and their classes, in turn."""
+    random = np.random.default_rng(seed)
+    labels = (np.arange(n) % classes).astype(np.uint8)
+    x = random.integers(0, 60, (n, channels, side, side), dtype=np.uint8)
+    for i, label in enumerate(labels):
+        row, column = divmod(int(label) % 9, 3)
+        step = side // 3
+        x[i, :, row * step : (row + 1) * step, column * step : (column + 1) * step] += 120
+    return x, labels
+
+
+def idx(array):
+    """The array as an idx file's bytes."""
+    return b"\0\0\x08" + bytes([array.ndim]) + np.array(array.shape, ">i4").tobytes() + array.tobytes()
+
+
+def mnist(folder, train=400, test=100, compressed=True, stem="", names=("train", "t10k")):
+    """The four files of MNIST, or of what looks like it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, n, seed in ((stem + names[0], train, 0), (stem + names[1], test, 1)):
+        x, y = images(n, seed=seed)
+        for what, array in (("images-idx3", x[:, 0]), ("labels-idx1", y)):
+            raw = idx(array)
+            path = folder / f"{name}-{what}-ubyte{'.gz' if compressed else ''}"
+            path.write_bytes(gzip.compress(raw) if compressed else raw)
+    return folder
+
+
+def emnist(folder):
+    """The four files of EMNIST's digits."""
+    return mnist(folder, stem="emnist-digits-", names=("train", "test"))
+
+
+def emnist_subset(folder):
+    """The subset's one file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    x, y = images(700)
+    np.savez(folder / "subset.npz", x=x[:, 0], y=y.astype(np.int64))
+    return folder / "subset.npz"
+
+
+COPIES = {"mnist": mnist, "emnist-digits": emnist, "emnist-digits-subset": emnist_subset}
