@@ -100,7 +100,10 @@ def test_the_digits_table_is_what_was_measured():
     assert measured["machines"]
     experiment = load("digits")
     for name, settings in measured["settings"].items():
-        assert {"class": type(experiment.entries[name].method).__name__, **plain(experiment.entries[name].method)} == settings
+        assert {
+            "class": type(experiment.entries[name].method).__name__,
+            **plain(experiment.entries[name].method),
+        } == settings
     for row in measured["methods"]:
         cells = [said(target["rounds"], 0) for target in row["targets"]]
         cells += [said(row[key], 3) for key in ("final", "best", "last_ten")]
