@@ -69,7 +69,8 @@ def prepare(experiment: Experiment, name: str, seed: int, device: torch.device =
         "reference": scene.reference,
         "population": population.summary()._asdict(),
     }
-    return Setting(entry.method, f, theta, population, plan, dataset.test, description)
+    test = dataset.test._replace(x=dataset.test.x.to(device), y=dataset.test.y.to(device))  # looked at in every round
+    return Setting(entry.method, f, theta, population, plan, test, description)
 
 
 def fingerprint(theta: Vector) -> str:
