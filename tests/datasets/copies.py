@@ -49,4 +49,34 @@ def emnist_subset(folder):
     return folder / "subset.npz"
 
 
-COPIES = {"mnist": mnist, "emnist-digits": emnist, "emnist-digits-subset": emnist_subset}
+def cifar10(folder, train=400, test=100):
+    """The six binary files of CIFAR-10."""
+    x, y = images(train, side=32, channels=3)
+    batches = {f"data_batch_{i + 1}": (x[i::5], y[i::5]) for i in range(5)}
+    batches["test_batch"] = images(test, side=32, channels=3, seed=1)
+    for name, (x, y) in batches.items():
+        binary(folder / "cifar-10-batches-bin" / f"{name}.bin", y[:, None], x)
+    return folder
+
+
+def cifar100(folder, train=400, test=100):
+    """The two binary files of CIFAR-100, in which a coarse class stands before the fine one."""
+    for name, n, seed in (("train", train, 0), ("test", test, 1)):
+        x, y = images(n, side=32, channels=3, classes=100, seed=seed)
+        binary(folder / "cifar-100-binary" / f"{name}.bin", np.stack([y % 20, y], axis=1), x)
+    return folder
+
+
+def binary(path, labels, x):
+    """A file with the labels before the numbers of each image."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    np.concatenate([labels, x.reshape(len(x), -1)], axis=1).tofile(path)
+
+
+COPIES = {
+    "mnist": mnist,
+    "emnist-digits": emnist,
+    "emnist-digits-subset": emnist_subset,
+    "cifar10": cifar10,
+    "cifar100": cifar100,
+}
