@@ -20,8 +20,13 @@ def images(n, side=28, channels=1, classes=CLASSES, seed=0):
 
 
 def idx(array):
-    """The array as an idx file's bytes."""
-    return b"\0\0\x08" + bytes([array.ndim]) + np.array(array.shape, ">i4").tobytes() + array.tobytes()
+    """The array of bytes, or of big-endian whole numbers, as an idx file."""
+    return (
+        b"\0\0"
+        + bytes([{1: 8, 4: 12}[array.itemsize], array.ndim])
+        + np.array(array.shape, ">i4").tobytes()
+        + array.tobytes()
+    )
 
 
 def mnist(folder, train=400, test=100, compressed=True, stem="", names=("train", "t10k")):
@@ -47,6 +52,16 @@ def emnist_subset(folder):
     x, y = images(700)
     np.savez(folder / "subset.npz", x=x[:, 0], y=y.astype(np.int64))
     return folder / "subset.npz"
+
+
+def mnist_by_writer(folder, writers=8):
+    """The four files of MNIST, and QMNIST's of who wrote the training images."""
+    mnist(folder)
+    rows = np.zeros((400, 8), ">i4")
+    rows[:, 0] = images(400)[1]
+    rows[:, 2] = 2100 + np.arange(400) % writers
+    (folder / "qmnist-train-labels-idx2-int.gz").write_bytes(gzip.compress(idx(rows)))
+    return folder
 
 
 def cifar10(folder, train=400, test=100):
@@ -75,6 +90,8 @@ def binary(path, labels, x):
 
 COPIES = {
     "mnist": mnist,
+    "mnist-by-writer": mnist_by_writer,
+    "fashion-mnist": mnist,
     "emnist-digits": emnist,
     "emnist-digits-subset": emnist_subset,
     "cifar10": cifar10,
