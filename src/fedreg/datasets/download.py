@@ -58,13 +58,14 @@ def reason(error: Exception) -> str:
 def add(source: Source, path: Path) -> None:
     """Keep the user's own copy, a folder or an archive with the official layout."""
     require(path.exists(), f"there is no {path}; give a folder or an archive ({source.layout})")
-    try:
-        with TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder:
+        try:
             keep(source, source.read(unpacked([path], Path(folder))))
-    except FedregError:
-        raise
-    except BROKEN as error:
-        raise FedregError(f"{path} is not a copy of {source.name}: {error} (wanted: {source.layout})") from error
+        except BROKEN as error:
+            what = str(error).replace(folder, str(path))  # what is wrong in an archive is told by its own name
+            if not isinstance(error, FedregError):
+                what = f"{path} is not a copy of {source.name}: {what} (wanted: {source.layout})"
+            raise FedregError(what) from error
 
 
 def arrays_from(mirror: Mirror, into: Path, watch: Watch) -> Arrays:
@@ -134,13 +135,18 @@ def npm(package: str) -> Callable[[], str]:
 
 def debian(package: str) -> Callable[[], str]:
     """Where apt has the archive of a package."""
-    return lambda: said(["apt-get", "download", "--print-uris", package]).split("'")[1]
+
+    def address() -> str:
+        with TemporaryDirectory() as empty:  # of an archive that lies where it is asked, apt says nothing
+            return said(["apt-get", "download", "--print-uris", package], empty).split("'")[1]
+
+    return address
 
 
-def said(command: list[str]) -> str:
+def said(command: list[str], where: str = ".") -> str:
     """What a package manager answers."""
     require(shutil.which(command[0]) is not None, f"{command[0]} is not installed")
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=where)
     complaint = (done.stderr.strip().splitlines() or ["it says nothing"])[-1]
     require(done.returncode == 0 and bool(done.stdout.strip()), f"{' '.join(command)}: {complaint}")
     return done.stdout

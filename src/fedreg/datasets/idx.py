@@ -1,6 +1,8 @@
 """The format of MNIST's files and of all that look like them."""
 
 import gzip
+import zlib
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -10,22 +12,27 @@ from numpy.typing import NDArray
 from ..core.errors import FedregError, require
 from .source import Arrays, find
 
+TYPES: dict[int, np.dtype[Any]] = {8: np.dtype(np.uint8), 12: np.dtype(">i4")}  # by the third byte of a file
+
 
 def read_idx(path: Path) -> NDArray[Any]:
-    """The array of bytes in an idx file, compressed or not."""
+    """The array of bytes or whole numbers in an idx file, compressed or not."""
     try:
         raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise FedregError(f"{path} cannot be read: {error}; get it again") from error
-    require(raw[:3] == b"\0\0\x08" and len(raw) > 4, f"{path} is not an idx file of bytes; get it again")
-    dimensions = raw[3]
-    shape = np.frombuffer(raw, ">i4", count=dimensions, offset=4)
-    size = 4 + 4 * dimensions
     require(
-        len(raw) == size + int(shape.prod()),
-        f"{path} has {len(raw) - size} numbers where {tuple(map(int, shape))} are said to be; get it again",
+        len(raw) > 4 and raw[:2] == b"\0\0" and raw[2] in TYPES and len(raw) >= 4 + 4 * raw[3],
+        f"{path} is not an idx file of bytes or whole numbers; get it again",
     )
-    return np.frombuffer(raw, np.uint8, offset=size).reshape(shape)
+    kind, dimensions = TYPES[raw[2]], raw[3]
+    shape = tuple(map(int, np.frombuffer(raw, ">i4", count=dimensions, offset=4)))
+    start = 4 + 4 * dimensions
+    require(
+        len(raw) - start == prod(shape) * kind.itemsize,
+        f"{path} has {(len(raw) - start) // kind.itemsize} numbers where {shape} are said to be; get it again",
+    )
+    return np.frombuffer(raw, kind, offset=start).reshape(shape)
 
 
 def read_images(folder: Path, stem: str = "", upright: bool = True, test: str = "t10k") -> Arrays:
