@@ -102,6 +102,13 @@ def no_image(copy):
     (copy / "Images-processed" / "CT_COVID" / "2020.01.24.919183-p27-11.png").write_text("version https://git-lfs")
 
 
+def cut_image_in_an_archive(copy):
+    with zipfile.ZipFile(copy / "Images-processed" / "CT_NonCOVID.zip", "a") as archive:
+        archive.writestr("CT_NonCOVID/new.jpg", b"no image")
+    path = copy / "Data-split" / "NonCOVID" / "testCT_NonCOVID.txt"
+    path.write_text(path.read_text() + "\nnew.jpg")
+
+
 def missing_image(copy):
     (copy / "Images-processed" / "CT_COVID" / "kjr-21-e24-p5-3.png").unlink()
 
@@ -127,6 +134,7 @@ def empty_split(copy):
     [
         (cut_image, r"2020.01.24.919183-p27-11.png cannot be read as an image"),
         (no_image, r"2020.01.24.919183-p27-11.png cannot be read as an image"),
+        (cut_image_in_an_archive, r"CT_NonCOVID.zip/CT_NonCOVID/new.jpg cannot be read as an image"),
         (missing_image, r"testCT_COVID.txt names 1 images that are not in CT_COVID, such as \['kjr-21-e24-p5-3.png'\]"),
         (no_archive, r"CT_NonCOVID.zip is not a zip file"),
         (no_images, r"has no CT_NonCOVID or CT_NonCOVID.zip"),

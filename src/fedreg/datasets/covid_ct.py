@@ -42,8 +42,8 @@ def images_of(folder: Path, kind: str, spare: Path) -> dict[str, Path]:
     if place.is_file():
         require(zipfile.is_zipfile(place), f"{place} is not a zip file; get it again")
         with zipfile.ZipFile(place) as archive:
-            archive.extractall(spare / kind)
-        place = spare / kind
+            archive.extractall(spare / place.name)  # so that an error about an image names its archive
+        place = spare / place.name
     return {path.name: path for path in place.rglob("*") if path.is_file()}
 
 
