@@ -152,7 +152,9 @@ def data_add(
     name: DatasetName, path: Annotated[Path, typer.Argument(help="A folder or an archive with the official layout.")]
 ) -> None:
     """Keep a copy of a dataset that you already have."""
-    add(named("dataset", name, SOURCES), path)
+    source = named("dataset", name, SOURCES)
+    with Download() as download:
+        add(source, path, download.watch)
     typer.echo(f"{name} is in {cache() / name}")
 
 

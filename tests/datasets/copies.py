@@ -1,8 +1,10 @@
 """Small made-up copies of datasets, in their official layouts."""
 
 import gzip
+import zipfile
 
 import numpy as np
+from PIL import Image
 
 CLASSES = 10
 
@@ -88,6 +90,62 @@ def binary(path, labels, x):
     np.concatenate([labels, x.reshape(len(x), -1)], axis=1).tofile(path)
 
 
+def photograph(path, label, i, mode="RGB", kind=None):
+    """An image file of an odd size that tells its class: its green falls or rises from the left to the right."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    width, height = 40 + i % 7, 30 + i % 5
+    pixels = np.full((height, width, 3), 90 + i % 20, np.uint8)
+    slope = np.linspace(40, 200, width).astype(np.uint8)
+    pixels[:, :, 1] = slope if label % 2 else slope[::-1]
+    Image.fromarray(pixels).convert(mode).save(path, kind)
+
+
+PAPERS = {  # a part of the split -> how the names of its images begin
+    "train": ["2020.01.24.919183-p27-1%d"] * 4 + ["PIIS0140673620303603%%%d"] * 3 + ["bmj.m606.full-p4-22%%%d"] * 2,
+    "val": ["2020.03.22.20040782-p25-15%d"] * 2,
+    "test": ["2020.03.22.20040782-p26-15%d"] * 2 + ["kjr-21-e24-p5-%d"] * 2,
+}
+
+
+def covid_ct(folder):
+    """The images of COVID-CT, one kind in a folder, the other in an archive, and the official split of both."""
+    with zipfile.ZipFile(made(folder / "Images-processed") / "CT_NonCOVID.zip", "w") as archive:
+        for split, beginnings in PAPERS.items():
+            names = {"COVID": [f"{beginning % i}.png" for i, beginning in enumerate(beginnings)]}
+            names["NonCOVID"] = [f"{split}{i}%1.jpg" for i in range(len(beginnings) + 2)]
+            for i, name in enumerate(names["COVID"]):  # some of the official .png files are JPEGs
+                path = folder / "Images-processed" / "CT_COVID" / name
+                photograph(path, 1, i, *[("RGB",), ("RGBA",), ("L",), ("RGB", "JPEG")][i % 4])
+            for i, name in enumerate(names["NonCOVID"]):
+                photograph(folder / name, 0, i)
+                archive.write(folder / name, f"CT_NonCOVID/{name}")
+                (folder / name).unlink()
+            for kind, those in names.items():
+                text = "\r\n".join([*those, ""] if kind == "COVID" else those)
+                (made(folder / "Data-split" / kind) / f"{split}CT_{kind}.txt").write_bytes(text.encode())
+    return folder
+
+
+def landmarks(folder, flat=False):
+    """The tables of Landmarks-User-160k and the images that they name."""
+    tables = {"federated_train.csv": ["user_id,image_id,class"], "test.csv": ["image_id,class"]}
+    for i in range(24):
+        name, label, user = f"{i * 7919:016x}"[::-1], i % 3, i % 4
+        place = folder / "train" if flat else (folder / "train").joinpath(*name[:3])
+        photograph(place / f"{name}.jpg", label, i)
+        row = f"{name},{label}"
+        tables["test.csv" if i >= 18 else "federated_train.csv"].append(row if i >= 18 else f"{user},{row}")
+    for name, lines in tables.items():
+        (folder / name).write_text("\n".join(lines), encoding="utf-8")
+    return folder
+
+
+def made(folder):
+    """The folder, which is there from now on."""
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
 COPIES = {
     "mnist": mnist,
     "mnist-by-writer": mnist_by_writer,
@@ -96,4 +154,6 @@ COPIES = {
     "emnist-digits-subset": emnist_subset,
     "cifar10": cifar10,
     "cifar100": cifar100,
+    "covid-ct": covid_ct,
+    "landmarks-user-160k": landmarks,
 }

@@ -2,6 +2,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -95,6 +96,54 @@ def test_by_owner_is_what_the_owners_say():
     owners = ["b", "a", "b", "c"]
     owned = clients(ByOwner(), np.zeros(4, dtype=int), owners=owners)
     assert [rows.tolist() for rows in owned] == [[1], [0, 2], [3]]
+
+
+NAMELESS = np.array(["a"] * 26 + ["b"] * 4 + ["c"] * 4 + ["d"] * 2 + [""] * 45)[
+    np.random.default_rng(1).permutation(81)
+]
+
+
+def dealt(seed=0, owners=NAMELESS):
+    """The clients' examples, those that have a name first."""
+    owned = clients(ByOwner(nameless="in_proportion"), np.zeros(len(owners), dtype=int), seed, owners)
+    return [(rows[np.asarray(owners)[rows] != ""], rows[np.asarray(owners)[rows] == ""]) for rows in owned]
+
+
+def test_examples_without_an_owner_are_all_dealt_in_proportion():
+    owned = dealt()
+    assert sorted(np.concatenate([rows for pair in owned for rows in pair])) == list(range(81))
+    for (named, others), name, size in zip(owned, "abcd", (26, 4, 4, 2), strict=True):
+        assert named.tolist() == np.flatnonzero(name == NAMELESS).tolist()
+        assert abs(len(others) - 45 * size / 36) < 1
+
+
+@given(st.lists(st.integers(1, 30), min_size=1, max_size=40), st.integers(0, 500), st.integers(0, 9))
+@settings(deadline=None, max_examples=50)
+def test_proportions_are_within_one_of_the_exact_ones(sizes, nameless, seed):
+    owners = [i for i, size in enumerate(sizes) for _ in range(size)]
+    owned = dealt(seed, [*map(str, owners), *[""] * nameless])
+    assert sorted(len(named) for named, _ in owned) == sorted(sizes)
+    assert sum(len(others) for _, others in owned) == nameless
+    assert all(abs(len(others) * sum(sizes) - nameless * len(named)) < sum(sizes) for named, others in owned)
+
+
+def test_the_seed_deals_examples_without_an_owner():
+    first, again, other = ([rows.tolist() for _, rows in dealt(seed)] for seed in (0, 0, 1))
+    assert first == again
+    assert [set(rows) for rows in first] != [set(rows) for rows in other]
+    drawn = {tuple(len(rows) for _, rows in dealt(seed, ["a", "b", "c", ""])) for seed in range(20)}
+    assert drawn == {(1, 0, 0), (0, 1, 0), (0, 0, 1)}
+
+
+def test_a_name_is_asked_for_unless_it_may_be_missing():
+    with pytest.raises(FedregError, match=r"45 of 81 examples have no owner; .*in_proportion") as caught:
+        clients(ByOwner(), np.zeros(81, dtype=int), owners=NAMELESS)
+    assert "\n" not in str(caught.value)
+    with pytest.raises(FedregError, match="none of the 3 examples has an owner"):
+        dealt(owners=["", "", ""])
+    for owners in ([0, 1, 0], np.array([0, 1, 0]), torch.tensor([0, 1, 0]), ["a", "b", "a"]):
+        owned = clients(ByOwner(nameless="in_proportion"), np.zeros(3, dtype=int), owners=owners)
+        assert [rows.tolist() for rows in owned] == [[0, 2], [1]]
 
 
 @pytest.mark.parametrize(

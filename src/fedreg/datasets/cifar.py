@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..core.errors import FedregError, require
 from .download import npm
-from .picture import read_picture
+from .pictures import picture
 from .source import Arrays, File, Mirror, Source, find, official
 
 HOST = "https://www.cs.toronto.edu/~kriz/"
@@ -80,7 +80,7 @@ def read_sheets(folder: Path) -> Arrays:
 
 def read_sheet(path: Path) -> NDArray[np.uint8]:
     """The images in the rows of a PNG."""
-    rows = read_picture(path)
+    rows = picture(path)
     channels, height, width = SHAPE
     require(
         rows.shape[1] == height * width,
@@ -126,10 +126,10 @@ def read_class(folder: Path, label: int) -> Labelled:
     """The images of one class."""
     paths = sorted(folder.glob("*.png"))
     require(bool(paths), f"{folder} has no *.png; get it again")
-    pictures = [read_picture(path).transpose(2, 0, 1) for path in paths]
-    for path, picture in zip(paths, pictures, strict=True):
-        require(picture.shape == SHAPE, f"{path} is not {SHAPE[1]} x {SHAPE[2]} pixels; get it again")
-    return Labelled(np.stack(pictures), np.full(len(paths), label, np.uint8))
+    found = [picture(path).transpose(2, 0, 1) for path in paths]
+    for path, array in zip(paths, found, strict=True):
+        require(array.shape == SHAPE, f"{path} is not {SHAPE[1]} x {SHAPE[2]} pixels; get it again")
+    return Labelled(np.stack(found), np.full(len(paths), label, np.uint8))
 
 
 def settled(part: Labelled) -> Labelled:

@@ -9,16 +9,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TypeAlias
+from typing import Any
 
 import pooch
 import requests
 
 from ..core.errors import FedregError, require
-from .source import Arrays, Mirror, Source
-from .store import downloads, keep, made
+from .source import Mirror, Source, Watch
+from .store import downloads, keep, made, nobody
 
-Watch: TypeAlias = Callable[[str, int, int | None], None]  # file, bytes so far, bytes in all if that is known
 BLOCK = 2**18
 BROKEN = (  # what reading an archive that is none, or half of one, may raise
     OSError, EOFError, ValueError, zlib.error, zipfile.BadZipFile, tarfile.TarError, subprocess.SubprocessError,
@@ -36,7 +35,9 @@ def get(source: Source, watch: Watch) -> str:
     refusals = []
     for mirror in source.mirrors:
         try:
-            keep(source, arrays_from(mirror, downloads(source.name), watch))
+            paths = retrieved(mirror, downloads(source.name), watch)
+            with TemporaryDirectory(dir=downloads(source.name)) as folder:
+                keep(source, mirror.read(unpacked(paths, Path(folder))), watch)
         except BROKEN as error:
             refusals.append(f"{mirror.where}: {reason(error)}")
             continue
@@ -55,12 +56,12 @@ def reason(error: Exception) -> str:
     return str(error).split("\n")[0]
 
 
-def add(source: Source, path: Path) -> None:
+def add(source: Source, path: Path, watch: Watch = nobody) -> None:
     """Keep the user's own copy, a folder or an archive with the official layout."""
     require(path.exists(), f"there is no {path}; give a folder or an archive ({source.layout})")
     with TemporaryDirectory() as folder:
         try:
-            keep(source, source.read(unpacked([path], Path(folder))))
+            keep(source, source.read(unpacked([path], Path(folder))), watch)
         except BROKEN as error:
             what = str(error).replace(folder, str(path))  # what is wrong in an archive is told by its own name
             if not isinstance(error, FedregError):
@@ -68,17 +69,16 @@ def add(source: Source, path: Path) -> None:
             raise FedregError(what) from error
 
 
-def arrays_from(mirror: Mirror, into: Path, watch: Watch) -> Arrays:
-    """What a mirror has."""
+def retrieved(mirror: Mirror, into: Path, watch: Watch) -> list[Path]:
+    """The files of a mirror, as they come."""
     paths = []
     for file in mirror.files:
-        retrieved = pooch.retrieve(
+        path = pooch.retrieve(
             url=file.address(), known_hash=file.hash, fname=file.name, path=made(into),
             downloader=Resuming(into / f"{file.name}.part", watch),
         )  # fmt: skip
-        paths.append(Path(retrieved))
-    with TemporaryDirectory(dir=into) as folder:
-        return mirror.read(unpacked(paths, Path(folder)))
+        paths.append(Path(path))
+    return paths
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,12 @@ def images(name: str) -> Callable[[], Dataset]:
     """What loads the dataset of that name, its bytes mapped into memory and shown in [0, 1]."""
 
     def load() -> Dataset:
-        arrays = {key: torch.from_numpy(array) for key, array in stored(name).items()}
+        found = stored(name)
+        owners = found.pop("train_owners", None)  # numbers or names
+        arrays = {key: torch.from_numpy(array) for key, array in found.items()}
         train, test = (Examples(arrays[f"{split}_x"], arrays[f"{split}_y"]) for split in ("train", "test"))
         outputs = int(max(train.y.max(), test.y.max())) + 1
         statistics = Statistics(arrays["mean"], arrays["deviation"])
-        return scaling.scaled(Dataset(train, test, outputs, arrays.get("train_owners"), statistics), "unit")
+        return scaling.scaled(Dataset(train, test, outputs, owners, statistics), "unit")
 
     return load

@@ -1,7 +1,8 @@
 """Where a dataset comes from: its official files, mirrors of them, licence and citation."""
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -11,7 +12,26 @@ from numpy.typing import NDArray
 
 from ..core.errors import require
 
+BLOCK = 1024  # rows that are made at a time
+
+
+@dataclass(frozen=True)
+class Rows:
+    """An array of bytes that is too large for memory, made row by row as it is kept."""
+
+    shape: tuple[int, ...]
+    row: Callable[[int], NDArray[np.uint8]]
+
+    def made(self) -> Iterator[NDArray[np.uint8]]:
+        """Every row in turn, made on all cores; never many at once."""
+        with ThreadPoolExecutor() as pool:
+            for start in range(0, self.shape[0], BLOCK):
+                yield from pool.map(self.row, range(start, min(start + BLOCK, self.shape[0])))
+
+
 Arrays: TypeAlias = Mapping[str, NDArray[Any]]  # train_x, train_y, test_x, test_y and what else there is
+Contents: TypeAlias = Mapping[str, NDArray[Any] | Rows]  # likewise, as they are read
+Watch: TypeAlias = Callable[[str, int, int | None], None]  # file, bytes so far, bytes in all if that is known
 
 
 @dataclass(frozen=True)
@@ -29,7 +49,7 @@ class Mirror:
 
     where: str
     files: Sequence[File]
-    read: Callable[[Path], Arrays]  # from a folder that holds the files, unpacked
+    read: Callable[[Path], Contents]  # from a folder that holds the files, unpacked
 
 
 @dataclass(frozen=True)
@@ -42,7 +62,7 @@ class Source:
     citation: str
     megabytes: int  # on this disk
     layout: str  # what a copy of one's own must hold, in words
-    read: Callable[[Path], Arrays]  # from a folder with the official layout
+    read: Callable[[Path], Contents]  # from a folder with the official layout
     mirrors: Sequence[Mirror] = ()
     content: str | None = None  # sha256 of the arrays, where it is known
 

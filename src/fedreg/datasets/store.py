@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 from collections.abc import Mapping
+from math import prod
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, NamedTuple
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from platformdirs import user_cache_path
 
 from ..core.errors import FedregError, require
-from .source import Arrays, Source, content_of
+from .source import Arrays, Contents, Rows, Source, Watch, content_of
 
 
 class State(NamedTuple):
@@ -35,21 +36,25 @@ def downloads(name: str) -> Path:
     return cache() / "downloads" / name
 
 
-def keep(source: Source, arrays: Arrays) -> None:
+def nobody(name: str, done: int, whole: int | None) -> None:
+    """Watches nothing."""
+
+
+def keep(source: Source, contents: Contents, watch: Watch = nobody) -> None:
     """Put the arrays in their place, whole; an error if they are not the official ones."""
-    content = content_of(arrays)
-    require(
-        source.content in (None, content),
-        f"{source.name}: these are not the official numbers (sha256 {content[:12]}..., not {source.content}); "
-        "the copy is damaged or of another version",
-    )
     place = cache() / source.name
     new = Path(mkdtemp(prefix=f"{source.name}.new-", dir=made(cache())))
     try:
-        for name, array in arrays.items():
-            np.save(new / f"{name}.npy", np.ascontiguousarray(array), allow_pickle=False)
-        for name, array in statistics(arrays["train_x"]).items():
-            np.save(new / f"{name}.npy", array, allow_pickle=False)
+        for name, array in contents.items():
+            write(new / f"{name}.npy", array, watch)
+        content = content_of(mapped(new))
+        require(
+            source.content in (None, content),
+            f"{source.name}: these are not the official numbers (sha256 {content[:12]}..., not {source.content}); "
+            "the copy is damaged or of another version",
+        )
+        for name, array in statistics(mapped(new)["train_x"]).items():
+            write(new / f"{name}.npy", array, watch)
         facts = {"name": source.name, "sha256": content, "licence": source.licence, "citation": source.citation}
         (new / "about.json").write_text(json.dumps(facts, indent=2), encoding="utf-8")
         if place.exists():
@@ -62,6 +67,24 @@ def keep(source: Source, arrays: Arrays) -> None:
         ) from error
     finally:
         shutil.rmtree(new, ignore_errors=True)
+
+
+def write(path: Path, array: NDArray[Any] | Rows, watch: Watch) -> None:
+    """Write the array to its file, through a plain file rather than a mapping, for which a full disk is a crash."""
+    if not isinstance(array, Rows):
+        np.save(path, np.ascontiguousarray(array), allow_pickle=False)
+        return
+    with path.open("wb") as file:
+        header = {"descr": "|u1", "fortran_order": False, "shape": array.shape}
+        np.lib.format.write_array_header_1_0(file, header)
+        for i, row in enumerate(array.made()):
+            file.write(row.tobytes())
+            watch(path.stem, (i + 1) * row.nbytes, prod(array.shape))
+
+
+def mapped(folder: Path) -> dict[str, NDArray[Any]]:
+    """The arrays in a folder, mapped into memory; what is written to one, by mistake, stays in memory."""
+    return {path.stem: np.load(path, mmap_mode="c", allow_pickle=False) for path in sorted(folder.glob("*.npy"))}
 
 
 def statistics(x: NDArray[Any]) -> Arrays:
@@ -87,8 +110,8 @@ def stored(name: str) -> dict[str, NDArray[Any]]:
     """The arrays of a dataset that is here, mapped into memory."""
     place = cache() / name
     require((place / "about.json").exists(), f"dataset {name} is not in {cache()}; type: {remedy(name)}")
-    try:  # a private mapping: what is written to it, by mistake, stays in memory
-        return {path.stem: np.load(path, mmap_mode="c", allow_pickle=False) for path in sorted(place.glob("*.npy"))}
+    try:
+        return mapped(place)
     except (OSError, ValueError) as error:
         raise FedregError(f"dataset {name} in {place} is damaged ({error}); type: {remedy(name)}") from error
 

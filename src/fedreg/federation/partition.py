@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ..core.errors import FedregError, require
 from ..core.rng import number
-from .sizes import PowerLaw, Sizes, sizes_of
+from .sizes import PowerLaw, Sizes, in_proportion, sizes_of
 
 Labels: TypeAlias = Integer[np.ndarray, " n"]  # classes, as bytes or as anything wider
 Piles: TypeAlias = Int[np.ndarray, " k"]  # how many examples each of k piles holds
@@ -160,11 +160,31 @@ class Dirichlet(Deal):
 @final
 @dataclass(frozen=True)
 class ByOwner:
-    """Each example goes to the owner that the dataset names."""
+    """Each example goes to the owner that the dataset names, by a number or by a name that is not empty."""
 
+    nameless: Literal["refuse", "in_proportion"] = "refuse"  # what becomes of examples whose owner is ""
     kind: Literal["by_owner"] = "by_owner"
 
     def shares(self, n: int, labels: Labels | None, owners: Owners | None, seed: int) -> Shares:
+        names = self.names(n, owners)
+        has_owner = names != "" if names.dtype.kind in "UO" else np.ones(n, dtype=bool)
+        rows, others = np.flatnonzero(has_owner), np.flatnonzero(~has_owner)
+        owner = np.unique(names[rows], return_inverse=True)[1]
+        if len(others):
+            require(
+                self.nameless == "in_proportion",
+                f"partition by owner: {len(others)} of {n} examples have no owner; drop them, or set "
+                'nameless = "in_proportion"',
+            )
+            require(len(rows) > 0, f"partition by owner: none of the {n} examples has an owner, so there is no client")
+            random = np.random.default_rng(number(seed, "partition") % 2**64)
+            counts = in_proportion(len(others), np.bincount(owner), random)
+            rows = np.concatenate([rows, random.permutation(others)])
+            owner = np.concatenate([owner, np.repeat(np.arange(len(counts)), counts)])
+        return shares_of(owner, rows)
+
+    def names(self, n: int, owners: Owners | None) -> np.ndarray:
+        """The owners as an array, if they are one number or one name an example."""
         if owners is None:
             raise FedregError('partition by owner: this dataset names no owners; use "by_class" or "uniform"')
         require(
@@ -177,7 +197,7 @@ class ByOwner:
         )
         require(len(owners) == n, f"partition by owner: {len(owners)} owners are given for {n} examples")
         require(n > 0, "partition: there are no examples to deal")
-        return shares_of(np.unique(np.asarray(owners), return_inverse=True)[1], np.arange(n))
+        return np.asarray(owners)
 
 
 __all__ = ["ByClass", "ByOwner", "Dirichlet", "Partition", "PowerLaw", "Shares", "Uniform"]

@@ -78,3 +78,13 @@ def dealt(sizes: Literal["equal"] | PowerLaw, clients: int, examples: int) -> In
     equal = np.full(clients, examples // clients)
     equal[: examples % clients] += 1
     return equal
+
+
+def in_proportion(
+    examples: int, sizes: Int[np.ndarray, " clients"], random: np.random.Generator
+) -> Int[np.ndarray, " clients"]:
+    """How many of these examples each client gets: in proportion to its size, by largest remainders, ties drawn."""
+    counts, remainders = np.divmod(examples * sizes, sizes.sum())
+    first = np.lexsort((random.random(len(sizes)), -remainders))
+    counts[first[: examples - counts.sum()]] += 1
+    return counts

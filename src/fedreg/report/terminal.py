@@ -110,7 +110,7 @@ class Screen:
 
 
 class Download:
-    """Bars for the files of a dataset that is downloaded; silent where there is no terminal."""
+    """Bars for the files of a dataset that is downloaded or added; silent where there is no terminal."""
 
     def __init__(self) -> None:
         columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
