@@ -7,5 +7,11 @@ from torch import nn
 from .cnn4 import cnn4
 from .cnn5 import cnn5
 from .linear import linear
+from .resnet9 import resnet9
 
-NETWORKS: dict[str, Callable[[tuple[int, ...], int], nn.Module]] = {"cnn4": cnn4, "cnn5": cnn5, "linear": linear}
+NETWORKS: dict[str, Callable[[tuple[int, ...], int], nn.Module]] = {
+    "cnn4": cnn4,
+    "cnn5": cnn5,
+    "linear": linear,
+    "resnet9": resnet9,
+}
