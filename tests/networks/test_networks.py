@@ -1,5 +1,7 @@
 """What every network owes: its size, and gradients under vmap that are those of a loop."""
 
+from functools import partial
+
 import pytest
 import torch
 from torch.func import vmap
@@ -10,19 +12,37 @@ from fedreg.core.rng import rng
 from fedreg.engines import Task, sequential, vectorized
 from fedreg.networks import NETWORKS
 
+from .tiny_vit import tiny_vit
+
 SMALL = {  # inputs no larger than they must be, and outputs
     "cnn4": ((1, 6, 6), 3),
     "cnn5": ((1, 20, 20), 3),
+    "cnn10": ((1, 10, 12), 3),
+    "densenet121": ((3, 29, 29), 3),
     "linear": ((2, 3), 3),
     "resnet9": ((3, 8, 8), 3),
+    "vit": ((3, 9, 12), 3),
 }
 SIZES = [
     ("cnn5", (1, 28, 28), 10, 228_010),
     ("cnn5", (3, 32, 32), 10, 344_298),
+    ("cnn10", (3, 224, 224), 2, 491_282),
+    ("densenet121", (3, 64, 64), 2, 6_955_906),
+    ("densenet121", (3, 64, 64), 2028, 9_032_556),
     ("resnet9", (3, 32, 32), 10, 6_568_673),
     ("resnet9", (3, 32, 32), 100, 6_614_843),
+    ("vit", (3, 32, 32), 5, 2_853),
 ]
 networks = pytest.mark.parametrize("name", NETWORKS)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small_transformer(tmp_path_factory):
+    """A transformer in place of the one on the hub."""
+    with pytest.MonkeyPatch.context() as patch:
+        weights = tiny_vit(tmp_path_factory.mktemp("vit"))
+        patch.setitem(NETWORKS, "vit", partial(NETWORKS["vit"], weights=str(weights)))
+        yield
 
 
 def small(name):
@@ -80,10 +100,10 @@ def test_every_parameter_is_learnt_and_every_example_alone(name):
 
 
 @networks
-@pytest.mark.parametrize("method", [FedAvg(0.01), FedReg(0.01, 0.5, 0.01, E=2)], ids=["fedavg", "fedreg"])
+@pytest.mark.parametrize("method", [FedAvg(0.01), FedReg(0.01, 0.5, 0.01, E=1)], ids=["fedavg", "fedreg"])
 def test_engines_agree(name, method):
     f, theta = made(name)
-    tasks = [Task(i, (), data(name, n, i), schedule(n, 1, 2, rng(i, "batches"))) for i, n in enumerate((3, 2))]
+    tasks = [Task(i, (), data(name, n, i), schedule(n, 1, 2, rng(i, "batches"))) for i, n in enumerate((2, 1))]
     down = method.broadcast(method.init(theta))
     loop, together = (engine(method, f, down, tasks).mean.theta for engine in (sequential(), vectorized(2)))
     assert not loop.equal(theta)

@@ -18,7 +18,7 @@ def resnet9(shape: tuple[int, ...], outputs: int) -> nn.Module:
     channels, height, width = shape
     require(
         min(height, width) >= 8,
-        f"resnet9: images of {height} x {width} pixels cannot be halved three times; use another network, such as cnn4",
+        f"resnet9: images of {height} x {width} pixels cannot be halved three times; use another network, say cnn4",
     )
     return nn.Sequential(
         Plain(channels, 64),
