@@ -37,6 +37,7 @@ class Architecture:
     """Which network learns."""
 
     name: str  # in fedreg.networks, or "package.module:function"
+    weights: str | None = None  # what a pre-trained one starts from, on a hub or in a folder; None: its own choice
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,14 @@
 import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import partial
+from inspect import signature
 from typing import Any
 
 import torch
 from torch import nn
 
-from ..core.errors import FedregError
+from ..core.errors import FedregError, require
 from ..core.method import Method
 from ..core.module import ravel
 from ..core.objective import Objective, classification, regression
@@ -19,7 +21,7 @@ from ..federation.examples import Examples
 from ..federation.population import Population
 from ..federation.rounds import Plan
 from ..networks import NETWORKS
-from .experiment import Experiment
+from .experiment import Architecture, Experiment
 from .names import made, named
 
 CPU = torch.device("cpu")
@@ -51,7 +53,7 @@ def prepare(experiment: Experiment, name: str, seed: int, device: torch.device =
         population = Population.from_partition(train.x, train.y, scene.partition, seed, dataset.owners, train.view)
     except FedregError as error:
         raise FedregError(f"{experiment.name}: {error}") from error
-    module = network(scene.network.name, tuple(train.x.shape[1:]), dataset.outputs, seed).to(device)
+    module = network(scene.network, tuple(train.x.shape[1:]), dataset.outputs, seed).to(device)
     theta = ravel(module)
     f = regression(module) if train.y.is_floating_point() else classification(module)
     plan = replace(entry.plan, seed=seed)
@@ -78,9 +80,16 @@ def fingerprint(theta: Vector) -> str:
     return hashlib.sha256(theta.cpu().numpy().tobytes()).hexdigest()[:16]
 
 
-def network(name: str, shape: tuple[int, ...], outputs: int, seed: int) -> nn.Module:
-    """The network of that name, its first parameters drawn from the seed alone."""
+def network(architecture: Architecture, shape: tuple[int, ...], outputs: int, seed: int) -> nn.Module:
+    """The network of that name; parameters that are not pre-trained are drawn from the seed alone."""
+    name, weights = architecture.name, architecture.weights
     make = named("network", name, NETWORKS)
+    if weights is not None:
+        require(
+            "weights" in signature(make).parameters,
+            f"network {name!r} is not pre-trained and takes no weights; omit network.weights = {weights!r}",
+        )
+        make = partial(make, weights=weights)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(number(seed, "network"))
         return made("network", name, nn.Module, lambda: make(shape, outputs))
