@@ -13,6 +13,7 @@ from fedreg.experiments.experiment import load
 from fedreg.experiments.setting import prepare
 from fedreg.runs import checkpoint, disk
 from fedreg.runs import run as module
+from fedreg.runs.configuration import identity_of
 from fedreg.runs.disk import StorageError
 from fedreg.runs.record import find, read
 from fedreg.runs.run import run
@@ -293,3 +294,10 @@ def test_mistakes_leave_no_folder_behind(tmp_path):
     with pytest.raises(FedregError, match="cohort = 999"):
         next(world(tmp_path / "x", settings=["plan.cohort=999"]))
     assert not (tmp_path / "x").exists()
+
+
+def test_a_setting_that_nobody_chose_is_no_other_configuration():
+    old = {"plan": {"rounds": 3, "seed": 0}, "data": {"name": "digits"}}
+    new = {"plan": {"rounds": 9, "seed": 0}, "data": {"name": "digits", "scaling": None}, "about": "words"}
+    assert identity_of(old) == identity_of(new)
+    assert identity_of(old) != identity_of({**new, "data": {"name": "digits", "scaling": "unit"}})

@@ -25,10 +25,17 @@ def identity_of(configuration: Mapping[str, Any]) -> str:
 
 
 def essence(configuration: Mapping[str, Any]) -> dict[str, Any]:
-    """The configuration without what does not decide a run's numbers."""
+    """The configuration without what does not decide a run's numbers, nor what is not chosen (None)."""
     kept = {key: value for key, value in configuration.items() if key not in ("command", "about", "reference")}
     kept["plan"] = {key: value for key, value in configuration["plan"].items() if key != "rounds"}
-    return json.loads(json.dumps(kept))  # type: ignore[no-any-return]
+    return json.loads(json.dumps(chosen(kept)))  # type: ignore[no-any-return]
+
+
+def chosen(value: Any) -> Any:
+    """The value; of a table, without what is None, so that a setting that is new in a later version changes no run."""
+    if not isinstance(value, Mapping):
+        return value
+    return {key: chosen(part) for key, part in value.items() if part is not None}
 
 
 def refuse_other(path: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
