@@ -20,7 +20,7 @@ class Score(NamedTuple):
 
 
 @torch.no_grad()
-def evaluate(f: Objective, theta: Vector, examples: Examples, batch_size: int = 1024) -> Score:
+def evaluate(f: Objective, theta: Vector, examples: Examples, batch_size: int = 256) -> Score:
     """The score of theta on all the examples."""
     n = len(examples.y)
     require(len(examples.x) == n > 0, f"evaluate: there are {len(examples.x)} inputs and {n} labels; both are needed")
