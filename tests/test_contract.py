@@ -7,6 +7,7 @@ from typing import NamedTuple
 import pytest
 import torch
 from torch import Tensor
+from torch.utils._pytree import tree_leaves
 
 import fedreg
 from fedreg import Data, Local, Method, Scaffold, Schedule, client_round, federate
@@ -112,7 +113,7 @@ def test_padding_changes_nothing(method):
 def test_a_client_with_nothing_but_padding_stays_where_it_was(method):
     t = task(method, 1, 6)
     down = method.broadcast(method.init(THETA))
-    nobody = Schedule(torch.full_like(t.schedule.rows, -1), t.schedule.key)
+    nobody = t.schedule._replace(rows=torch.full_like(t.schedule.rows, -1))
     nothing = t.data._replace(w=torch.zeros_like(t.data.w))
     for data, schedule in ((t.data, nobody), (nothing, nobody), (nothing, t.schedule)):
         up, own = client_round(method, F, down, t.own, data, schedule)
@@ -124,10 +125,11 @@ def test_a_client_with_nothing_but_padding_stays_where_it_was(method):
 def test_a_client_round_is_pure(method):
     t = task(method, 2, 5)
     down = method.broadcast(method.init(THETA.clone()))
-    before = [leaf.clone() for leaf in (*down, *t.own, *t.data, *t.schedule)]
+    given = tree_leaves((down, t.own, t.data, t.schedule))
+    before = [leaf.clone() for leaf in given]
     up, own = client_round(method, F, down, t.own, t.data, t.schedule)
     again, own_again = client_round(method, F, down, t.own, t.data, t.schedule)
-    assert all(torch.equal(a, b) for a, b in zip(before, (*down, *t.own, *t.data, *t.schedule), strict=True))
+    assert all(torch.equal(a, b) for a, b in zip(before, given, strict=True))
     assert all(torch.equal(a, b) for a, b in zip((*up, *own), (*again, *own_again), strict=True))
     assert not torch.equal(up.theta, THETA)
 
@@ -160,9 +162,9 @@ def test_noise_differs_from_step_to_step():
     method = METHODS["fedavg_dp"]
     down = method.init(THETA)
     t = task(method, 0, 4)
-    same_batch = Schedule(torch.arange(4).repeat(2, 1), torch.tensor([5, 6]))
-    once = client_round(method, F, down, (), t.data, Schedule(same_batch.rows[:1], same_batch.key[:1]))[0].theta
-    other = client_round(method, F, down, (), t.data, Schedule(same_batch.rows[1:], same_batch.key[1:]))[0].theta
+    batch = Schedule(torch.arange(4)[None], torch.tensor([5]), torch.tensor([0]))
+    once = client_round(method, F, down, (), t.data, batch)[0].theta
+    other = client_round(method, F, down, (), t.data, batch._replace(key=torch.tensor([6])))[0].theta
     assert not torch.equal(once, other)
 
 

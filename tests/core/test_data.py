@@ -34,7 +34,7 @@ def test_a_schedule_of_nothing_is_refused(wrong):
 
 
 def test_nobody_weighs_nothing():
-    taken = client(0, 5).take(Batch(torch.tensor([3, -1]), torch.tensor(0)))
+    taken = client(0, 5).take(Batch(torch.tensor([3, -1]), torch.tensor(0), torch.tensor(0)))
     assert taken.w.tolist() == [1, 0]
     assert torch.equal(taken.x[0], client(0, 5).x[3])
 

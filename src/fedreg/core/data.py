@@ -6,6 +6,7 @@ from typing import NamedTuple
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.utils._pytree import tree_map
 
 from .errors import require
 from .types import Inputs, Key, Labels, Rows, Weights
@@ -16,6 +17,7 @@ class Batch(NamedTuple):
 
     rows: Rows
     key: Key
+    epoch: Int[Tensor, ""]
 
 
 class Schedule(NamedTuple):
@@ -23,6 +25,7 @@ class Schedule(NamedTuple):
 
     rows: Int[Tensor, " s b"]
     key: Int[Tensor, " s"]
+    epoch: Int[Tensor, " s"]
 
     def batches(self) -> Iterator[Batch]:
         """The batches one by one."""
@@ -30,17 +33,35 @@ class Schedule(NamedTuple):
 
     def batch(self, s: int) -> Batch:
         """The batch of step s."""
-        return Batch(self.rows[s], self.key[s])
+        return Batch(self.rows[s], self.key[s], self.epoch[s])
 
     def to(self, device: torch.device) -> "Schedule":
         """The same batches on a device."""
-        return Schedule(self.rows.to(device), self.key.to(device))
+        return Schedule(self.rows.to(device), self.key.to(device), self.epoch.to(device))
 
     def pad(self, steps: int, width: int) -> "Schedule":
         """The same batches, then nobody: steps in all, each width wide."""
         s, b = self.rows.shape
         rows = torch.nn.functional.pad(self.rows, (0, width - b, 0, steps - s), value=-1)
-        return Schedule(rows, torch.nn.functional.pad(self.key, (0, steps - s)))
+        key, epoch = (torch.nn.functional.pad(field, (0, steps - s)) for field in (self.key, self.epoch))
+        return Schedule(rows, key, epoch)
+
+
+class Crops(NamedTuple):
+    """Where the pixels of n images are read, epoch by epoch: v rows and h columns, counted from 0. e: epochs."""
+
+    down: Float[Tensor, " n e v"]
+    across: Float[Tensor, " n e h"]
+
+    def read(self, x: Inputs, rows: Rows | slice, epoch: Int[Tensor, ""] | int) -> Inputs:
+        """These images x in an epoch; between pixels in proportion, beyond an image 0."""
+        tops, sides = (hats(at[rows, epoch], n) for at, n in zip(self, x.shape[-2:], strict=True))
+        return torch.einsum("bvi, bcij, bhj -> bcvh", tops, x, sides)
+
+
+def hats(at: Float[Tensor, " b m"], n: int) -> Float[Tensor, " b m n"]:
+    """The part of each of n pixels in what is read at each place."""
+    return torch.relu(1 - (at[..., None] - torch.arange(n, dtype=at.dtype, device=at.device)).abs())
 
 
 class Data(NamedTuple):
@@ -49,11 +70,18 @@ class Data(NamedTuple):
     x: Inputs
     y: Labels
     w: Weights  # 1 for an example, 0 for padding
+    crops: Crops | tuple[()] = ()  # augmentation, where there is any
 
     def take(self, batch: Batch) -> "Data":
-        """The examples of batch; nobody's place is taken by an example of weight 0."""
+        """The examples of batch, as they look in its epoch; nobody's place is taken by an example of weight 0."""
         rows = batch.rows.clamp(min=0)
-        return Data(self.x[rows], self.y[rows], self.weights(batch.rows))
+        x = self.crops.read(self.x[rows], rows, batch.epoch) if isinstance(self.crops, Crops) else self.x[rows]
+        return Data(x, self.y[rows], self.weights(batch.rows))
+
+    def first(self) -> "Data":
+        """All the examples, as they look in the first epoch."""
+        x = self.crops.read(self.x, slice(None), 0) if isinstance(self.crops, Crops) else self.x
+        return Data(x, self.y, self.w)
 
     def weights(self, rows: Int[Tensor, "*s b"]) -> Float[Tensor, "*s b"]:
         """The weight of each of these rows; 0 for nobody."""
@@ -64,7 +92,8 @@ class Data(NamedTuple):
         rows = torch.arange(n, device=self.w.device)
         real = rows < len(self.w)
         rows = torch.where(real, rows, 0)
-        return Data(self.x[rows], self.y[rows], self.w[rows] * real)
+        crops = tree_map(lambda at: at[rows], self.crops)
+        return Data(self.x[rows], self.y[rows], self.w[rows] * real, crops)
 
 
 def stack(datas: Sequence[Data], schedules: Sequence[Schedule]) -> tuple[Data, Schedule]:
@@ -72,9 +101,9 @@ def stack(datas: Sequence[Data], schedules: Sequence[Schedule]) -> tuple[Data, S
     n = max(len(data.w) for data in datas)
     steps = max(len(schedule.key) for schedule in schedules)
     width = max(schedule.rows.shape[1] for schedule in schedules)
-    data = zip(*(data.pad(n) for data in datas), strict=True)
+    data: Data = tree_map(lambda *fields: torch.stack(fields), *(data.pad(n) for data in datas))
     schedule = zip(*(schedule.pad(steps, width) for schedule in schedules), strict=True)
-    return Data(*map(torch.stack, data)), Schedule(*map(torch.stack, schedule))
+    return data, Schedule(*map(torch.stack, schedule))
 
 
 def schedule(n: int, epochs: int, batch_size: int, rng: torch.Generator) -> Schedule:
@@ -87,4 +116,4 @@ def schedule(n: int, epochs: int, batch_size: int, rng: torch.Generator) -> Sche
     shuffles = torch.stack([torch.randperm(n, generator=rng) for _ in range(epochs)])
     rows = torch.nn.functional.pad(shuffles, (0, steps * width - n), value=-1)
     key = torch.randint(-(2**63), 2**63 - 1, (epochs * steps,), generator=rng)
-    return Schedule(rows.view(epochs * steps, width), key)
+    return Schedule(rows.view(epochs * steps, width), key, torch.arange(epochs).repeat_interleave(steps))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from .augmentation import Augmentation, augmented
 from .dataset import Dataset, validation
 from .digits import digits
 from .images import images
@@ -11,4 +12,4 @@ from .sources import SOURCES
 
 DATASETS: dict[str, Callable[[], Dataset]] = {"digits": digits, **{name: images(name) for name in SOURCES}}
 
-__all__ = ["DATASETS", "SOURCES", "Dataset", "Scaling", "Source", "scaled", "validation"]
+__all__ = ["DATASETS", "SOURCES", "Augmentation", "Dataset", "Scaling", "Source", "augmented", "scaled", "validation"]

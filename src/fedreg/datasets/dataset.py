@@ -47,6 +47,6 @@ def chosen(examples: Examples, rows: Tensor) -> Examples:
 def validation(dataset: Dataset) -> Dataset:
     """The dataset with a fifth of its training examples in place of the test examples, which tuning must not see."""
     held = held_out(dataset.train.y, 0.2, seed=1)
-    test = chosen(dataset.train, held)._replace(view=dataset.test.view)
+    test = chosen(dataset.train, held)._replace(view=dataset.test.view, augment=None)
     owners = None if dataset.owners is None else np.asarray(dataset.owners)[~held.numpy()]
     return dataset._replace(train=chosen(dataset.train, ~held), test=test, owners=owners)

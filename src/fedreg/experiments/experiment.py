@@ -13,7 +13,7 @@ from pydantic import Field
 
 from ..core.errors import FedregError, require
 from ..core.method import Method
-from ..datasets import Scaling
+from ..datasets import Augmentation, Scaling
 from ..federation.partition import ByClass, ByOwner, Dirichlet, Uniform
 from ..federation.rounds import Plan
 from ..methods import METHODS
@@ -30,6 +30,7 @@ class Source:
     name: str  # in fedreg.datasets, or "package.module:function"
     evaluate_on: Literal["test", "validation"] = "test"
     scaling: Scaling | None = None  # of images of bytes; None: as the dataset shows them
+    augment: Augmentation | None = None  # of the training images
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from ..core.module import ravel
 from ..core.objective import Objective, classification, regression
 from ..core.rng import number
 from ..core.types import Vector
-from ..datasets import DATASETS, Dataset, scaled, validation
+from ..datasets import DATASETS, Dataset, augmented, scaled, validation
 from ..federation.examples import Examples
 from ..federation.population import Population
 from ..federation.rounds import Plan
@@ -48,12 +48,15 @@ def prepare(experiment: Experiment, name: str, seed: int, device: torch.device =
         dataset = validation(dataset)
     if scene.data.scaling is not None:
         dataset = scaled(dataset, scene.data.scaling)
+    if scene.data.augment is not None:
+        dataset = augmented(dataset, scene.data.augment)
     train = dataset.train
     try:
-        population = Population.from_partition(train.x, train.y, scene.partition, seed, dataset.owners, train.view)
+        population = Population.from_partition(train.x, train.y, scene.partition, seed, dataset.owners, *train[2:])
     except FedregError as error:
         raise FedregError(f"{experiment.name}: {error}") from error
-    module = network(scene.network, tuple(train.x.shape[1:]), dataset.outputs, seed).to(device)
+    shape = tuple(dataset.test.first(1, torch.zeros(0)).shape[1:])
+    module = network(scene.network, shape, dataset.outputs, seed).to(device)
     theta = ravel(module)
     f = regression(module) if train.y.is_floating_point() else classification(module)
     plan = replace(entry.plan, seed=seed)

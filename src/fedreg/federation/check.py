@@ -9,8 +9,9 @@ from ..core.data import Schedule
 from ..core.errors import FedregError, require
 from ..core.method import Method, client_round
 from ..core.objective import Objective
+from ..core.rng import rng
 from ..core.types import Vector
-from .examples import Examples, seen
+from .examples import Examples
 from .population import Population, distributions
 
 
@@ -25,9 +26,10 @@ def check(method: Method[Any, Any, Any, Any], f: Objective, theta: Vector, popul
         f"theta: {theta.dtype} is too coarse for projections and noise; convert the network by module.float()",
     )
     require(bool(theta.isfinite().all()), "theta: some parameters are not finite; initialise the network again")
-    outputs = check_examples(f, theta, Examples(population.x, population.y, population.view))
-    data = population.data(0, outputs, theta)
-    one_step = Schedule(torch.zeros(1, 1, dtype=torch.int64), torch.zeros(1, dtype=torch.int64)).to(theta.device)
+    outputs = check_examples(f, theta, Examples(population.x, population.y, population.view, population.augment))
+    data = population.data(0, outputs, theta, [rng(0, "augment")])
+    zero = torch.zeros(1, dtype=torch.int64)
+    one_step = Schedule(zero[None], zero, zero).to(theta.device)
     down = method.broadcast(method.init(theta))
     try:
         up, _ = client_round(method, f, down, method.enrol(theta), data.take(one_step.batch(0)), one_step)
@@ -43,9 +45,9 @@ def check(method: Method[Any, Any, Any, Any], f: Objective, theta: Vector, popul
 
 def check_examples(f: Objective, theta: Vector, examples: Examples, which: str = "") -> int:
     """The network's number of outputs, once it is seen to take such inputs and be comparable with such labels."""
-    x, y, view = examples
+    x, y = examples.x, examples.y
     require(len(x) == len(y) > 0, f"{which}labels: there are {len(y)} of them for {len(x)} inputs; both are needed")
-    x = seen(x[:8], view, theta)
+    x = examples.first(8, theta)
     try:
         with torch.no_grad():
             z, again = f.network(theta, x), f.network(theta, x)

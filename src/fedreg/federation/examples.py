@@ -1,14 +1,20 @@
 """Labelled examples as they are kept, and as a network sees them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
-from torch import Tensor
+import torch
+from jaxtyping import Float
+from torch import Generator, Tensor
 
+from ..core.data import Crops
 from ..core.errors import FedregError
+from ..core.rng import rng
 from ..core.types import Vector
 
 View: TypeAlias = Callable[[Tensor], Tensor]  # examples as they are kept, such as bytes -> what a network is shown
+Places: TypeAlias = tuple[Float[Tensor, " n v"], Float[Tensor, " n h"]]  # rows and columns at which images are read
+Augment: TypeAlias = Callable[[int, tuple[int, int], Generator], Places]  # n images, height and width -> one epoch's
 
 
 class Examples(NamedTuple):
@@ -17,6 +23,18 @@ class Examples(NamedTuple):
     x: Tensor
     y: Tensor
     view: View | None = None  # None: they are shown as they are
+    augment: Augment | None = None  # None: they look the same in every epoch
+
+    def first(self, n: int, like: Vector) -> Tensor:
+        """The first n of the inputs, as a network may see them."""
+        x = seen(self.x[:n], self.view, like)
+        return x if self.augment is None else crops(self.augment, x, [rng(0, "augment")]).read(x, slice(None), 0)
+
+
+def crops(augment: Augment, x: Tensor, epochs: Sequence[Generator]) -> Crops:
+    """How the images x look in epochs of which each has its own generator."""
+    places = [augment(len(x), (x.shape[-2], x.shape[-1]), generator) for generator in epochs]
+    return Crops(*(torch.stack(at, dim=1).to(x) for at in zip(*places, strict=True)))
 
 
 def refuse_not_finite(what: str, numbers: Tensor) -> None:

@@ -13,7 +13,7 @@ from torch.nn.functional import one_hot
 from ..core.data import Data
 from ..core.errors import FedregError, require
 from ..core.types import Vector
-from .examples import View, refuse_not_finite, seen
+from .examples import Augment, View, crops, refuse_not_finite, seen
 from .partition import ByOwner, Owners, Partition, Shares
 
 
@@ -43,6 +43,7 @@ class Population:
     y: Tensor
     shares: Shares
     view: View | None = None  # how a network sees x, if not as it is
+    augment: Augment | None = None  # how x looks in each epoch, if not the same
 
     def __post_init__(self) -> None:
         n = len(self.x)
@@ -66,7 +67,13 @@ class Population:
 
     @staticmethod
     def from_partition(
-        x: Any, y: Any, partition: Partition, seed: int = 0, owners: Owners | None = None, view: View | None = None
+        x: Any,
+        y: Any,
+        partition: Partition,
+        seed: int = 0,
+        owners: Owners | None = None,
+        view: View | None = None,
+        augment: Augment | None = None,
     ) -> "Population":
         """The population of arrays x and y dealt to clients by partition."""
         x, y = tensor("inputs", x), tensor("labels", y)
@@ -75,7 +82,7 @@ class Population:
             labels = y.cpu().numpy()
         elif distributions(y):
             labels = y.argmax(1).cpu().numpy()
-        return Population(x, y, partition.shares(len(x), labels, owners, seed), view)
+        return Population(x, y, partition.shares(len(x), labels, owners, seed), view, augment)
 
     @staticmethod
     def from_pairs(pairs: Sequence[tuple[Any, Any]]) -> "Population":
@@ -143,13 +150,17 @@ class Population:
         """How many examples each client has."""
         return self.shares.offsets.diff()
 
-    def data(self, client: int, outputs: int, like: Vector) -> Data:
-        """The client's examples on like's device, in its precision; classes as one-hot labels of so many outputs."""
+    def data(self, client: int, outputs: int, like: Vector, epochs: Sequence[torch.Generator] = ()) -> Data:
+        """The client's examples on like's device, in its precision; classes as one-hot labels of so many outputs.
+
+        Where they are augmented, they look in each epoch as its generator says.
+        """
         start, end = self.shares.offsets[client : client + 2].tolist()
         rows = self.shares.rows[start:end]
         x, y = seen(self.x[rows], self.view, like), self.y[rows].to(like.device)
         y = y if y.is_floating_point() else one_hot(y.long(), outputs)
-        return Data(x, y.to(like.dtype), torch.ones(len(rows), dtype=like.dtype, device=like.device))
+        w = torch.ones(len(rows), dtype=like.dtype, device=like.device)
+        return Data(x, y.to(like.dtype), w, () if self.augment is None else crops(self.augment, x, epochs))
 
     def summary(self) -> Summary:
         """Numbers that describe the population, and a hash of who owns which example with which label.

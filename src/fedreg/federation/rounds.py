@@ -125,7 +125,8 @@ def rounds(
         tasks = []
         for i in clients:
             own = owns[i] if i in owns else method.enrol(down.theta)
-            data = population.data(i, outputs, down.theta)
+            looks = [rng(plan.seed, "augment", t, i, epoch) for epoch in range(plan.epochs)]
+            data = population.data(i, outputs, down.theta, looks)
             n = len(data.w)
             batch_size = n if plan.batch_size == "full" else plan.batch_size
             batches = schedule(n, plan.epochs, batch_size, rng(plan.seed, "batches", t, i)).to(down.theta.device)

@@ -54,7 +54,7 @@ class FedCurv(Method[Curved, Curved, Nothing, Curved]):
 
         def reply(theta: Vector, steps: Tensor) -> tuple[Curved, Nothing]:
             n = data.w.sum()
-            F = f.sum_of_grads(torch.square, theta, data) / torch.where(n > 0, n, 1.0)
+            F = f.sum_of_grads(torch.square, theta, data.first()) / torch.where(n > 0, n, 1.0)
             return Curved(theta, F, F * theta), ()
 
         return Local(step, reply)

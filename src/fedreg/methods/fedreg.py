@@ -68,8 +68,8 @@ class FedReg(Averaging):
     def local_step(self, f: Objective, theta_0: Vector, D: Data) -> Step:
         self.refuse(f, D)
         eta_p = 0.01 * self.eta_s if self.eta_p is None else self.eta_p
-        D_s = pseudo(f, theta_0, D, self.eta_s, self.E)  # (2)
-        D_p = perturbed(f, theta_0, D, eta_p, self.E)  # (3)
+        D_s = pseudo(f, theta_0, D.first(), self.eta_s, self.E)  # (2)
+        D_p = perturbed(f, theta_0, D.first(), eta_p, self.E)  # (3)
 
         def step(theta: Vector, b: Batch) -> Vector:
             theta_gamma = self.gamma * theta + (1 - self.gamma) * theta_0
