@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-slow lint
+.PHONY: demo test test-slow lint results
 
 demo: .venv/installed
 	$(BIN)/fedreg compare digits --resume
@@ -17,6 +17,9 @@ lint: .venv/developed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+results: .venv/developed
+	$(BIN)/python benchmarks/results.py
 
 .venv/installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("fedreg needs Python 3.11 or later, this is " + sys.version.split()[0] + "; set PYTHON=") if sys.version_info < (3, 11) else None'

@@ -94,6 +94,38 @@ def test_compare_makes_runs_a_table_and_a_page(fedreg, tmp_path):
     assert out.count("\n") == 4
 
 
+def test_runs_are_kept_in_a_file_and_reported_from_it(fedreg, tmp_path):
+    fedreg("compare", "digits", "--methods", "sgd,fedreg", *QUICK, "--out", "both")
+    code, out, _ = fedreg("keep", "both", "-o", "kept/digits.jsonl")
+    assert (code, out) == (0, "kept/digits.jsonl has 2 runs\n")
+    folders, kept = (json.loads(fedreg("report", path, "--json")[1]) for path in ("both", "kept/digits.jsonl"))
+    assert [row["best"] for row in kept["methods"]] == [row["best"] for row in folders["methods"]]
+    code, _, err = fedreg("keep", "both", "-o", "kept")
+    assert code == 2
+    assert "ends in .jsonl" in err
+    code, _, err = fedreg("report", "both", "--paper")
+    assert code == 2
+    assert "the paper has no experiment digits" in err
+
+
+def test_a_table_of_the_paper(fedreg):
+    code, out, _ = fedreg("table", "1")
+    assert code == 0
+    assert "MNIST (one class): mnist-one-class" in out
+    assert "33 | " in out
+    assert "not run" in out
+    code, out, _ = fedreg("table", "C.1", "--json")
+    rows = {row["method"]: row for row in json.loads(out)["rows"]}
+    assert rows["fedreg"]["paper"]["R_0.9"] == 101
+    assert rows["pfedgp"]["paper"]["R_0.9"] is None
+    code, _, err = fedreg("table", "5")
+    assert code == 2
+    assert "the paper has no table '5'" in err
+    code, _, err = fedreg("table", "1", "nowhere")
+    assert code == 2
+    assert "there is no folder nowhere" in err
+
+
 def test_settings_of_one_method_are_told_apart(fedreg):
     for gamma in (0.2, 0.8):
         done = fedreg(

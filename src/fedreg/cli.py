@@ -1,13 +1,12 @@
 """The command line: verbs that call the library and show what it says."""
 
-import json
 import signal
 import sys
 from contextlib import closing
 from io import TextIOWrapper
 from pathlib import Path
 from shlex import join
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console
@@ -20,15 +19,17 @@ from .datasets.store import cache
 from .engines import ENGINES, Engine, vectorized
 from .experiments.experiment import load
 from .experiments.names import named, nearest
-from .report import catalogue
+from .report import catalogue, tables
 from .report.follow import follow, planned, title
-from .report.page import machines, write_page
-from .report.terminal import Download, Screen, convergence, markdown, stdout
+from .report.paper import RESULTS, table_of
+from .report.tell import beside, show, tell
+from .report.terminal import Download, Screen, markdown
 from .runs.comparison import Job, compare, jobs, refuse_taken
 from .runs.device import device_of
 from .runs.disk import StorageError
-from .runs.record import Record, find, read, told_apart
-from .studies.convergence import as_table, table
+from .runs.kept import gathered, keep
+from .runs.record import read, told_apart
+from .studies.convergence import table
 from .version import __version__
 
 app = typer.Typer(
@@ -46,6 +47,9 @@ Chunk = Annotated[int | None, typer.Option(help="Clients in one kernel, for the 
 Device = Annotated[str, typer.Option("--device", help="Where to compute: cpu, cuda, cuda:1 or mps.")]
 Out = Annotated[Path | None, typer.Option("--out", help="The folder to write; default runs/EXPERIMENT/...")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with what the folder already holds.")]
+Runs = Annotated[
+    list[Path], typer.Argument(help="Folders of runs, folders that contain such, or .jsonl files of [bold]keep[/bold].")
+]
 DatasetName = Annotated[str, typer.Argument(help="A name from [bold]fedreg data list[/bold].")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")]
 
@@ -112,19 +116,47 @@ def compare_(
 
 @app.command("report", epilog="Example: fedreg report runs/digits -o digits.html")
 def report_(
-    runs: Annotated[list[Path], typer.Argument(help="Folders of runs, or folders that contain such.")],
+    runs: Runs,
     output: Annotated[Path, typer.Option("-o", "--output", help="The page to write.")] = Path("report.html"),
     as_json: Json = False,
     as_markdown: Annotated[
         bool, typer.Option("--markdown", help="Print the table for a document, and no more.")
     ] = False,
+    paper: Annotated[bool, typer.Option("--paper", help="Draw the curves of the paper's authors beside them.")] = False,
 ) -> None:
     """Make a self-contained page, and the table, of runs that are on disk, finished or not."""
-    records = told_apart(find(runs))
+    records = told_apart(gathered(runs))
     if as_markdown:
         typer.echo(markdown(table(records, str(records[0].configuration["reference"]))))
     else:
-        tell(records, output, as_json, [])
+        tell(records, output, as_json, [], beside(records) if paper else None)
+
+
+@app.command("keep", epilog="Example: fedreg keep runs/mnist-one-class -o results/runs/mnist-one-class.jsonl")
+def keep_(
+    runs: Runs,
+    output: Annotated[Path, typer.Option("-o", "--output", help="The .jsonl file to add them to.")],
+) -> None:
+    """Put runs into a file of small JSON lines, which report and table read like folders of runs."""
+    require(output.suffix == ".jsonl", f"-o {output}: name a file that ends in .jsonl")
+    typer.echo(f"{output} has {keep(gathered(runs), output)} runs")
+
+
+@app.command("table", epilog="Examples: fedreg table 1; fedreg table 1 runs/mnist-one-class")
+def table_(
+    number: Annotated[str, typer.Argument(help="The paper's number of it: 1, 2, 3, 4, C.1 or C.2.")],
+    runs: Annotated[
+        list[Path] | None, typer.Argument(help="Runs of your own, in place of those that come with fedreg.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Show a table of the paper beside what was measured, and what has not been run."""
+    paper = table_of(number)
+    records = tables.fitting(paper, gathered(runs or sorted(RESULTS.glob("runs/*.jsonl"))))
+    found = tables.entries(paper, records)
+    show(tables.as_table(number, paper, found, records), tables.view(number, paper, found), as_json)
+    if not as_json:
+        typer.echo("\n".join(tables.notes(number, found, records)))
 
 
 data = typer.Typer(no_args_is_help=True, help="The datasets: what there is, and how to have it.")
@@ -179,36 +211,6 @@ def conclude(todo: list[Job], as_json: bool, page: Path | None = None) -> None:
         tell(records, page, as_json, failures)
     if failures:
         raise typer.Exit(1)
-
-
-def tell(records: list[Record], page: Path | None, as_json: bool, failures: list[str]) -> None:
-    """The table of these runs on stdout, and the page."""
-    reference = str(records[0].configuration["reference"])
-    rows = table(records, reference)
-    result = {
-        "reference": reference,
-        "methods": as_table(rows),
-        "settings": {record.method: record.configuration["settings"] for record in records},
-        "runs": [str(record.path) for record in records],
-        "machines": machines(records),
-    }
-    show(
-        {**result, "page": str(page) if page else None, "failures": failures},
-        convergence(rows, records[0].title, reference, width=stdout().width),
-        as_json,
-    )
-    if page:
-        write_page(page, records, rows, reference)
-    if not as_json:
-        stdout().print(f"page: {page}" if page else f"run: {records[0].path}", soft_wrap=True)
-
-
-def show(result: Any, view: Any, as_json: bool) -> None:
-    """The result on stdout, for a program or for a person."""
-    if as_json:
-        typer.echo(json.dumps(result, indent=2, allow_nan=False))
-    else:
-        stdout().print(view)
 
 
 def engine_of(name: str, chunk: int | None) -> Engine:

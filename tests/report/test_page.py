@@ -112,6 +112,15 @@ def test_a_dark_reader_gets_a_dark_page(browser, path):
     assert view.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(21, 24, 28)"
 
 
+def test_the_authors_curves_are_drawn_beside_ours(records):
+    authors = {"fedreg": [0.1, 0.2, 0.3], "scaffold": [0.1, 0.2]}
+    written = page(records, table(records, "sgd"), "sgd", authors)
+    assert written.count("fedreg, the authors'") == 1  # on the chart of rounds alone, and of our methods alone
+    assert "scaffold, the authors'" not in written
+    assert "Dotted" in written
+    assert "Dotted" not in page(records, table(records, "sgd"), "sgd")
+
+
 def test_what_users_write_is_not_read_as_html(records):
     evil = {**records[0].configuration, "about": "</script><script>alert(1)</script>", "method": "<b>sgd</b>"}
     from dataclasses import replace

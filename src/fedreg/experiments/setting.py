@@ -60,22 +60,33 @@ def prepare(experiment: Experiment, name: str, seed: int, device: torch.device =
     theta = ravel(module)
     f = regression(module) if train.y.is_floating_point() else classification(module)
     plan = replace(entry.plan, seed=seed)
+    words = described(experiment, name)
     description = {
-        "experiment": experiment.name,
-        "about": scene.about,
-        "method": name,
-        "settings": {"class": type(entry.method).__name__, **plain(entry.method)},
+        **words,
         "plan": plain(plan),
-        "data": plain(scene.data),
-        "partition": plain(scene.partition),
-        "network": {**plain(scene.network), "parameters": len(theta)},
+        "network": {**words["network"], "parameters": len(theta)},
         "initial": fingerprint(theta),
         "device": device.type,
-        "reference": scene.reference,
         "population": population.summary()._asdict(),
     }
     test = dataset.test._replace(x=dataset.test.x.to(device), y=dataset.test.y.to(device))  # looked at in every round
     return Setting(entry.method, f, theta, population, plan, test, description)
+
+
+def described(experiment: Experiment, name: str) -> dict[str, Any]:
+    """What the experiment says of itself and of one of its methods, in words that a file can hold."""
+    scene, entry = experiment.scene, experiment.entry(name)
+    return {
+        "experiment": experiment.name,
+        "about": scene.about,
+        "reference": scene.reference,
+        "method": name,
+        "settings": {"class": type(entry.method).__name__, **plain(entry.method)},
+        "plan": plain(entry.plan),
+        "data": plain(scene.data),
+        "partition": plain(scene.partition),
+        "network": plain(scene.network),
+    }
 
 
 def fingerprint(theta: Vector) -> str:

@@ -1,6 +1,6 @@
 """Accuracy (of a regression the loss) against rounds, megabytes and seconds, with seeds as bands, as Plotly figures."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 from statistics import median
 from typing import Any, NamedTuple
@@ -41,12 +41,20 @@ def colours(methods: Sequence[str]) -> dict[str, str]:
     return {method: COLOURS.get(method) or OTHERS[others.index(method) % len(OTHERS)] for method in methods}
 
 
-def figure(records: Sequence[Record], axis: Axis, reference: str) -> go.Figure:
-    """Accuracy against an axis: a line for the median over seeds, a band from the least to the most."""
+def figure(
+    records: Sequence[Record], axis: Axis, reference: str, authors: Mapping[str, Sequence[float]] | None = None
+) -> go.Figure:
+    """Accuracy against an axis: a line for the median over seeds, a band from the least to the most.
+
+    Against rounds the authors' own accuracies, if they are given, are dotted lines.
+    """
     chart = go.Figure()
     methods = sorted({record.method for record in records if record.lines}, key=place)
     for method, colour in colours(methods).items():
-        add_method(chart, [record for record in records if record.method == method and record.lines], axis, colour)
+        mine = [record for record in records if record.method == method and record.lines]
+        add_method(chart, mine, axis, colour)
+        if authors and method in authors and axis.name == "rounds":
+            add_authors(chart, method, authors[method][: 1 + max(len(record.lines) for record in mine)], colour)
     bests = [best(record.lines) for record in records if record.method == reference]
     goals = [accuracy for accuracy in bests if accuracy is not None]
     for share in (0.5, 0.9, 1.0) if goals else ():
@@ -78,6 +86,14 @@ def add_method(chart: go.Figure, records: Sequence[Record], axis: Axis, colour: 
     width = 3 if name == "fedreg" else 1.8
     chart.add_scatter(x=x, y=[median(s) for s in scores], name=name, line={"color": colour, "width": width},
                       customdata=list(range(1, rounds + 1)), hovertemplate=said, **group)  # fmt: skip
+
+
+def add_authors(chart: go.Figure, method: str, accuracies: Sequence[float], colour: str) -> None:
+    """Draw the authors' own run of a method, as far as ours goes."""
+    line = {"color": colour, "width": 1.5, "dash": "dot"}
+    x = list(range(len(accuracies)))
+    name = f"{method}, the authors'"
+    chart.add_scatter(x=x, y=list(accuracies), name=name, line=line, mode="lines", hovertemplate="%{y:.3f}")
 
 
 def faint(colour: str) -> str:

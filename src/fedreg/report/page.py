@@ -2,11 +2,11 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 from string import Template
-from typing import Any
+from typing import Any, TypeAlias
 
 from plotly.offline import get_plotlyjs
 
@@ -19,20 +19,24 @@ from .columns import columns, is_regression, most_seeds, ranged
 from .curves import AXES, colours, figure
 
 HERE = Path(__file__).parent
+Authors: TypeAlias = Mapping[str, Sequence[float]] | None  # the paper's authors' accuracies, to be drawn beside ours
+BESIDE = '<p class="note">Dotted: the runs of the paper\'s authors, one seed each, as far as ours go.</p>'
 
 
-def write_page(path: Path, records: Sequence[Record], rows: Sequence[Row], reference: str) -> None:
+def write_page(
+    path: Path, records: Sequence[Record], rows: Sequence[Row], reference: str, authors: Authors = None
+) -> None:
     """Put the page at path, whole or not at all."""
     require(bool(path.name) and not path.is_dir(), f"{path or '-o'} is no file; name one, such as report.html")
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with put_in_place(path) as new:
-            new.write_text(page(records, rows, reference), encoding="utf-8")
+            new.write_text(page(records, rows, reference, authors), encoding="utf-8")
 
 
-def page(records: Sequence[Record], rows: Sequence[Row], reference: str) -> str:
+def page(records: Sequence[Record], rows: Sequence[Row], reference: str, authors: Authors = None) -> str:
     """The page's HTML."""
-    charts = {axis.name: json.loads(figure(records, axis, reference).to_json()) for axis in AXES}
+    charts = {axis.name: json.loads(figure(records, axis, reference, authors).to_json()) for axis in AXES}
     titles = list(dict.fromkeys(record.title for record in records))
     population = records[0].configuration["population"]
     fields = {
@@ -41,6 +45,7 @@ def page(records: Sequence[Record], rows: Sequence[Row], reference: str) -> str:
         "about": escape(str(records[0].configuration["about"])),
         "headline": headline(rows, reference),
         "facts": facts(records, population),
+        "beside": BESIDE if authors else "",
         "table": table(rows, reference),
         "runs": "\n".join(map(details, records)),
         "commands": escape("\n".join(again(record) for record in records)),

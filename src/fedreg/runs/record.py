@@ -124,15 +124,20 @@ def read(path: Path) -> Record:
     try:
         table = json.loads(config.read_text(encoding="utf-8"))
         lines = read_lines(path / "rounds.jsonl")
-        record = Record(path, table["configuration"], table["sessions"], lines)
-        CONFIGURATION.validate_python(record.configuration)
-        SESSIONS.validate_python(record.sessions)
+        record = validated(Record(path, table["configuration"], table["sessions"], lines))
     except (OSError, ValueError, KeyError, TypeError) as error:
         what = error.errors()[0] if isinstance(error, ValidationError) else None
         reason = f"{'.'.join(map(str, what['loc']))}: {what['msg']}" if what else str(error)[:200]
         raise FedregError(
             f"run folder {path} cannot be read ({reason}); restore it from a copy or move it away"
         ) from error
+    return record
+
+
+def validated(record: Record) -> Record:
+    """The record, if it has what is needed to tell of it."""
+    CONFIGURATION.validate_python(record.configuration)
+    SESSIONS.validate_python(record.sessions)
     return record
 
 

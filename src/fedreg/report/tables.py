@@ -1,0 +1,165 @@
+"""The paper's tables beside what was measured here."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
+
+from ..experiments.experiment import Experiment, load
+from ..experiments.setting import described
+from ..runs.configuration import chosen
+from ..runs.record import Record
+from ..studies.convergence import Row, Spread, spread
+from ..studies.convergence import table as rows_of
+from .columns import number as said
+from .columns import ranged
+from .page import machines
+from .paper import Column, PaperTable
+
+DIGITS = {"R_0.5": 0, "R_0.9": 0, "R_1.0": 0, "best": 3, "seconds": 2}
+
+
+class Entry(NamedTuple):
+    """A method on a dataset: what the paper says, and what was measured."""
+
+    dataset: str
+    experiment: str
+    method: str
+    paper: Mapping[str, float | None]  # measure -> number; None where the paper prints "-"
+    ours: Mapping[str, Spread]  # likewise; empty where nothing has been run
+    rounds: tuple[int, int]  # that were run, the least and the most over the seeds
+    planned: int
+    seeds: list[int]
+    commands: list[str]
+
+
+def fitting(paper: PaperTable, records: Sequence[Record]) -> list[Record]:
+    """Those of the table's experiments with their own settings, the longest of each method and seed."""
+    experiments = {name: load(name) for column in paper.columns for name in column.experiments}
+    longest: dict[tuple[str, str, int], Record] = {}
+    for record in records:
+        name = str(record.configuration["experiment"])
+        if name in experiments and unchanged(record, experiments[name]):
+            key = name, str(record.configuration["method"]), record.seed
+            longest[key] = max(longest.get(key, record), record, key=lambda r: len(r.lines))
+    return list(longest.values())
+
+
+def unchanged(record: Record, experiment: Experiment) -> bool:
+    """Whether a run is the experiment's own but for its seed, its length and what it was run with."""
+    method = record.configuration["method"]
+    if method not in experiment.entries:
+        return False
+    mine = {key: record.configuration[key] for key in ("settings", "plan", "data", "partition", "network")}
+    own = described(experiment, method)
+    aside = {"settings": {"class"}, "plan": {"rounds", "seed"}, "network": {"parameters"}}
+    return all(
+        chosen({k: v for k, v in mine[part].items() if k not in aside.get(part, ())})
+        == chosen({k: v for k, v in own[part].items() if k not in aside.get(part, ())})
+        for part in mine
+    )
+
+
+def entries(paper: PaperTable, records: Sequence[Record]) -> list[Entry]:
+    """A row a method, dataset and experiment, whether it was run or not."""
+    return [
+        entry(column, load(name), method, records)
+        for column in paper.columns
+        for name in column.experiments
+        for method in column.rows
+    ]
+
+
+def entry(column: Column, experiment: Experiment, method: str, records: Sequence[Record]) -> Entry:
+    """The row of one method."""
+    about = [record for record in records if record.configuration["experiment"] == experiment.name]
+    mine = [record for record in about if record.configuration["method"] == method and record.lines]
+    reference = experiment.scene.reference
+    row = next((row for row in rows_of(about, reference) if row.method == method), None) if mine else None
+    paper: dict[str, float | None] = {
+        measure: None if said == "-" else float(said)
+        for measure, said in zip(column.measures, column.rows[method], strict=True)
+    }
+    lengths = [len(record.lines) for record in mine]
+    return Entry(
+        column.dataset,
+        experiment.name,
+        method,
+        paper,
+        {measure: measured(measure, row, mine) for measure in column.measures} if row else {},
+        (min(lengths, default=0), max(lengths, default=0)),
+        experiment.entries[method].plan.rounds if method in experiment.entries else 0,
+        sorted(record.seed for record in mine),
+        [record.command for record in mine],
+    )
+
+
+def measured(measure: str, row: Row, records: Sequence[Record]) -> Spread:
+    """A measure over the seeds."""
+    if measure == "best":
+        return row.best
+    if measure == "seconds":
+        return spread([seconds(record) for record in records])
+    return next(target.rounds for target in row.targets if measure == f"R_{target.share}")
+
+
+def seconds(record: Record) -> float:
+    """What a client's local training took on average, the engine's sharing of time counted in."""
+    cohort = int(record.configuration["plan"]["cohort"])
+    return sum(line.train_seconds for line in record.lines) / len(record.lines) / cohort
+
+
+def as_table(number: str, paper: PaperTable, found: Sequence[Entry], records: Sequence[Record]) -> dict[str, Any]:
+    """The table for a program."""
+    rows = [{**e._asdict(), "ours": {key: value._asdict() for key, value in e.ours.items()} or None} for e in found]
+    return {"table": number, "about": paper.about, "rows": rows, "machines": machines(records)}
+
+
+def view(number: str, paper: PaperTable, found: Sequence[Entry]) -> Table:
+    """The table for a person: paper | ours in every cell."""
+    measures = list(dict.fromkeys(measure for e in found for measure in e.paper))
+    table = Table(title=f"Table {number}: {paper.about}", title_justify="left", header_style="bold", box=SIMPLE_HEAD)
+    table.add_column("paper | ours", no_wrap=True)
+    for heading in (*measures, "rounds run", "seeds"):
+        table.add_column(heading, justify="right")
+    shown = ""
+    for i, e in enumerate(found):
+        heading = f"{e.dataset}: {e.experiment}"
+        if heading != shown:
+            table.add_row(Text(heading, style="italic"))
+            shown = heading
+        last = i + 1 == len(found) or found[i + 1].experiment != e.experiment
+        cells = [*(cell(e, measure) for measure in measures), run(e), str(len(e.seeds) or "")]
+        table.add_row(f"  {e.method}", *cells, end_section=last)
+    return table
+
+
+def cell(e: Entry, measure: str) -> str:
+    """The paper's number and ours."""
+    if measure not in e.paper:
+        return ""
+    ours = ranged(e.ours[measure], DIGITS[measure], len(e.seeds)) if e.ours else " "
+    return f"{said(e.paper[measure], DIGITS[measure])} | {ours}"
+
+
+def run(e: Entry) -> str:
+    """How many rounds were run, of how many."""
+    least, most = e.rounds
+    if not e.ours:
+        return "not run"
+    return f"{least if least == most else f'{least}..{most}'} of {e.planned}"
+
+
+def notes(number: str, found: Sequence[Entry], records: Sequence[Record]) -> list[str]:
+    """What the numbers are, how to have a row again, and where ours were made."""
+    lines = [
+        "R_a: rounds to a x SGD's best in the rounds it was run, with the same seed.",
+        "best: over the rounds, as is the paper's ACC. Ours: the median over seeds, and the range.",
+    ]
+    for e in [e for e in found if e.ours and e.method == "fedreg"][:1]:
+        words = f"--methods sgd,fedreg --seeds {','.join(map(str, e.seeds))} --set plan.rounds={e.rounds[1]} --resume"
+        lines.append(f"a row again: fedreg compare {e.experiment} {words}")
+        lines.append(f"             fedreg table {number} runs/{e.experiment}")
+    return [*lines, *(f"ours on {machine}" for machine in machines(records))]
