@@ -9,7 +9,7 @@ from rich.text import Text
 
 from ..experiments.experiment import Experiment, load
 from ..experiments.setting import described
-from ..runs.configuration import chosen
+from ..runs.configuration import chosen, leaves
 from ..runs.record import Record
 from ..studies.convergence import Row, Spread, spread
 from ..studies.convergence import table as rows_of
@@ -19,6 +19,15 @@ from .page import machines
 from .paper import Column, PaperTable
 
 DIGITS = {"R_0.5": 0, "R_0.9": 0, "R_1.0": 0, "best": 3, "seconds": 2}
+
+PARTS = (
+    "settings",
+    "plan",
+    "data",
+    "partition",
+    "network",
+)  # of a configuration, which make a row of the paper what it is
+ASIDE = {"plan.rounds", "plan.seed", "network.parameters"}
 
 
 class Entry(NamedTuple):
@@ -52,14 +61,11 @@ def unchanged(record: Record, experiment: Experiment) -> bool:
     method = record.configuration["method"]
     if method not in experiment.entries:
         return False
-    mine = {key: record.configuration[key] for key in ("settings", "plan", "data", "partition", "network")}
-    own = described(experiment, method)
-    aside = {"settings": {"class"}, "plan": {"rounds", "seed"}, "network": {"parameters"}}
-    return all(
-        chosen({k: v for k, v in mine[part].items() if k not in aside.get(part, ())})
-        == chosen({k: v for k, v in own[part].items() if k not in aside.get(part, ())})
-        for part in mine
+    mine, own = (
+        leaves(chosen({part: table[part] for part in PARTS}))
+        for table in (record.configuration, described(experiment, method))
     )
+    return {key for key in {*mine, *own} if mine.get(key) != own.get(key)} <= ASIDE
 
 
 def entries(paper: PaperTable, records: Sequence[Record]) -> list[Entry]:
