@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 import fedreg
-from fedreg import DPSGD, Data, FedAvg, FedCurv, FedProx, FedReg, Method, Objective, Plan, Population, Scaffold
+from fedreg import DPSGD, Data, FedAvg, FedCurv, FedProx, FedReg, Method, Objective, PFedGP, Plan, Population, Scaffold
 from fedreg.core.rng import rng
 from fedreg.engines import Task
 
@@ -34,6 +34,7 @@ METHODS: dict[str, Method[Any, Any, Any, Any]] = {
     "fedreg_mg": FedReg(0.1, 0.4, 0.2, modified_gradient=True),
     "fedreg_plain": FedReg(0.1, 1.0, 0.0, eta_p=0.1, E=0),
     "fedavg_dp": FedAvg(0.1, DPSGD(0.5, 0.3)),
+    "pfedgp": PFedGP(0.1),
     "scaffold_dp": Scaffold(0.1, DPSGD(0.5, 0.3)),
 }
 

@@ -14,7 +14,7 @@ import fedreg
 PACKAGE = Path(fedreg.__file__).parent
 FORMULAS = [
     "core/vector.py", "core/gradient.py", "methods/fedreg.py", "methods/fedprox.py", "methods/fedcurv.py",
-    "methods/scaffold.py",
+    "methods/scaffold.py", "methods/pfedgp.py", "core/polya_gamma.py",
 ]  # fmt: skip
 GUARDS = ["tests/core", "tests/methods", "tests/test_identities.py"]
 FLIPPED = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Gt: ast.Lt, ast.Lt: ast.Gt, ast.GtE: ast.LtE, ast.LtE: ast.GtE}

@@ -73,7 +73,7 @@ def preset(experiment, method):
 
 
 @pytest.mark.parametrize(
-    ("experiment", "method"), [(e, m) for e, about in APPENDIX_B.items() for m in about["methods"] if m != "pfedgp"]
+    ("experiment", "method"), [(e, m) for e, about in APPENDIX_B.items() for m in about["methods"]]
 )
 def test_a_preset_is_appendix_b(experiment, method):
     about = APPENDIX_B[experiment]

@@ -11,15 +11,16 @@ from .core.data import Batch, Data, Schedule, schedule
 from .core.errors import Diverged, FedregError
 from .core.gradient import DPSGD, exact
 from .core.method import Averaging, Cohort, Local, Method, client_round
-from .core.module import flat, group_norm, ravel, unravel
-from .core.objective import Objective, classification, regression
+from .core.module import flat, group_norm, headless, ravel, unravel
+from .core.objective import Objective, classification, embedding, regression
 from .datasets import Dataset
 from .federation.evaluation import Score, evaluate
 from .federation.examples import Examples
+from .federation.gp_tree import gp_tree
 from .federation.partition import ByClass, ByOwner, Dirichlet, PowerLaw, Uniform
 from .federation.population import Population
 from .federation.rounds import Plan, Round, federate
-from .methods import METHODS, FedAvg, FedCurv, FedProx, FedReg, Scaffold
+from .methods import METHODS, FedAvg, FedCurv, FedProx, FedReg, PFedGP, Scaffold
 from .version import __version__
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "Local",
     "Method",
     "Objective",
+    "PFedGP",
     "Plan",
     "Population",
     "PowerLaw",
@@ -54,12 +56,15 @@ __all__ = [
     "__version__",
     "classification",
     "client_round",
+    "embedding",
     "engines",
     "evaluate",
     "exact",
     "federate",
     "flat",
+    "gp_tree",
     "group_norm",
+    "headless",
     "ravel",
     "regression",
     "schedule",

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from fedreg import FedregError, classification, group_norm, ravel, unravel
+from fedreg import FedregError, classification, group_norm, headless, ravel, unravel
 
 
 def test_ravel_and_unravel_are_inverse_and_leave_the_module_alone():
@@ -77,3 +77,24 @@ def test_a_module_without_parameters_is_refused():
         ravel(nn.ReLU())
     with pytest.raises(FedregError, match="mixes"):
         ravel(nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2).double()))
+
+
+def test_a_headless_module_gives_what_its_last_linear_layer_is_given():
+    module = nn.Sequential(nn.Linear(3, 5), nn.Sequential(nn.Tanh(), nn.Linear(5, 2)), nn.Identity())
+    x = torch.randn(4, 3)
+    torch.testing.assert_close(headless(module)(x), module[0](x).tanh())
+    assert module(x).shape == (4, 2)
+    assert torch.equal(ravel(headless(module)), ravel(module)[:20])
+
+
+@pytest.mark.parametrize(
+    ("module", "said"),
+    [
+        (nn.Sequential(nn.Flatten(), nn.Linear(3, 2)), "Sequential learns nothing but its classification layer"),
+        (nn.Linear(3, 2), "Linear learns nothing but"),
+        (nn.Conv2d(1, 2, 3), "Conv2d has no linear layer"),
+    ],
+)
+def test_what_would_be_nothing_without_its_head_keeps_it(module, said):
+    with pytest.raises(FedregError, match=said):
+        headless(module)

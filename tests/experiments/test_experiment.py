@@ -7,8 +7,8 @@ import torch
 from torch import nn
 
 import fedreg
-from fedreg import DPSGD, ByClass, Dataset, FedAvg, FedregError, Plan, PowerLaw
-from fedreg.datasets import validation
+from fedreg import DPSGD, ByClass, Dataset, Examples, FedAvg, FedregError, Plan, PowerLaw
+from fedreg.datasets import one_of_each, validation
 from fedreg.experiments.experiment import load, parse, put
 from fedreg.experiments.names import named
 from fedreg.experiments.setting import prepare
@@ -179,3 +179,17 @@ def test_a_change_of_inputs_or_of_first_parameters_is_another_run(file):
     assert prepare(load(file), "fedavg", 1).description["initial"] != told["initial"]
     people = prepare(load(file), "fedavg", 0).population
     assert replace(people, x=people.x * 2).summary().hash != people.summary().hash
+
+
+def test_one_of_each_class_is_drawn_by_the_seed_and_shown_as_test_examples_are():
+    y = torch.tensor([3, 0, 3, 3, 0, 5] * 5)
+    train = Examples(torch.arange(30.0)[:, None], y, lambda x: x + 1, lambda *_: None)
+    dataset = Dataset(train, Examples(train.x, y, torch.neg), outputs=6)
+    draws = [one_of_each(dataset, seed) for seed in (0, 0, 1, 2)]
+    for draw in draws:
+        assert draw.y.tolist() == [0, 3, 5]
+        assert y[draw.x[:, 0].long()].tolist() == [0, 3, 5]
+        assert draw.view is torch.neg
+        assert draw.augment is None
+    assert torch.equal(draws[0].x, draws[1].x)
+    assert len({tuple(draw.x.flatten().tolist()) for draw in draws}) == 3

@@ -12,6 +12,7 @@ from torch import Tensor
 from .data import Batch, Data, Schedule
 from .errors import require
 from .objective import Objective
+from .polya_gamma import Prior
 from .types import Vector
 
 
@@ -100,6 +101,14 @@ class Averaging(Method[Model, Model, Nothing, Model]):
 
     def update(self, server: Model, mean: Model, cohort: Cohort) -> Model:
         return mean
+
+
+class DeepKernel(Averaging):
+    """Methods whose network embeds and does not classify: Gaussian processes over its embeddings do."""
+
+    @abstractmethod
+    def prior(self) -> Prior:
+        """The processes before they have seen an example."""
 
 
 def client_round(

@@ -95,3 +95,16 @@ def group_norm(module: nn.Module, groups: int = 32) -> nn.Module:
     for name, child in module.named_children():
         copy.add_module(name, group_norm(child, groups))
     return copy
+
+
+def headless(module: nn.Module) -> nn.Module:
+    """A copy of module that gives what its last linear layer is given; the last is the one that it names last."""
+    linear = [name for name, layer in module.named_modules() if isinstance(layer, nn.Linear)]
+    what = type(module).__name__
+    require(bool(linear), f"{what} has no linear layer, so that there is none to leave out; give it one at its end")
+    copy = deepcopy(module)
+    if linear[-1]:
+        copy.set_submodule(linear[-1], nn.Identity())
+    learns = linear[-1] != "" and any(p.requires_grad for p in copy.parameters())
+    require(learns, f"{what} learns nothing but its classification layer; use a deeper network to embed by")
+    return copy

@@ -23,6 +23,7 @@ class Objective:
     link: Callable[[Outputs], Labels]  # outputs -> predicted labels
     losses: Callable[[Outputs, Labels], Tensor]  # outputs, labels -> one loss an example
     classifies: bool = False  # labels are distributions over classes
+    classes: int | None = None  # how many, where the network's outputs are an embedding and not one for each
 
     def predict(self, theta: Vector, x: Inputs) -> Labels:
         """f_theta(x)."""
@@ -80,12 +81,28 @@ def require_alike(z: Outputs, y: Labels) -> None:
 
 def classification(module: nn.Module) -> Objective:
     """Cross-entropy of the softmax of module's outputs."""
+    return classifying(flat(module))
+
+
+def classifying(network: Callable[[Vector, Inputs], Outputs]) -> Objective:
+    """Cross-entropy of the softmax of a network's outputs."""
 
     def cross_entropy(z: Outputs, y: Labels) -> Tensor:
         require_alike(z, y)
         return -(y * z.log_softmax(-1)).sum(-1)
 
-    return Objective(flat(module), lambda z: z.softmax(-1), cross_entropy, classifies=True)
+    return Objective(network, lambda z: z.softmax(-1), cross_entropy, classifies=True)
+
+
+def embedding(module: nn.Module, classes: int) -> Objective:
+    """Module's outputs, in which a method has to find so many classes by itself."""
+
+    def silent(*_: Tensor) -> Tensor:
+        raise FedregError(
+            "this network embeds and does not classify: learn with it by PFedGP, and evaluate by fedreg.gp_tree"
+        )
+
+    return Objective(flat(module), silent, silent, classifies=True, classes=classes)
 
 
 def regression(module: nn.Module) -> Objective:

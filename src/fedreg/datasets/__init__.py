@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from .augmentation import Augmentation, augmented
-from .dataset import Dataset, validation
+from .dataset import Dataset, one_of_each, validation
 from .digits import digits
 from .images import images
 from .scaling import Scaling, scaled
@@ -12,4 +12,15 @@ from .sources import SOURCES
 
 DATASETS: dict[str, Callable[[], Dataset]] = {"digits": digits, **{name: images(name) for name in SOURCES}}
 
-__all__ = ["DATASETS", "SOURCES", "Augmentation", "Dataset", "Scaling", "Source", "augmented", "scaled", "validation"]
+__all__ = [
+    "DATASETS",
+    "SOURCES",
+    "Augmentation",
+    "Dataset",
+    "Scaling",
+    "Source",
+    "augmented",
+    "one_of_each",
+    "scaled",
+    "validation",
+]

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..core.rng import number
+from ..core.rng import number, rng
 from ..federation.examples import Examples
 from ..federation.partition import Owners
 
@@ -50,3 +50,11 @@ def validation(dataset: Dataset) -> Dataset:
     test = chosen(dataset.train, held)._replace(view=dataset.test.view, augment=None)
     owners = None if dataset.owners is None else np.asarray(dataset.owners)[~held.numpy()]
     return dataset._replace(train=chosen(dataset.train, ~held), test=test, owners=owners)
+
+
+def one_of_each(dataset: Dataset, seed: int) -> Examples:
+    """A training example of each class that has any, drawn by the seed, shown as test examples are."""
+    y = dataset.train.y
+    order = torch.randperm(len(y), generator=rng(seed, "one of each"))
+    _, first = np.unique(y[order].numpy(), return_index=True)
+    return chosen(dataset.train, order[torch.from_numpy(first)])._replace(view=dataset.test.view, augment=None)

@@ -1,7 +1,7 @@
 """An experiment's method with a seed, made ready to run."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from inspect import signature
@@ -11,13 +11,14 @@ import torch
 from torch import nn
 
 from ..core.errors import FedregError, require
-from ..core.method import Method
-from ..core.module import ravel
-from ..core.objective import Objective, classification, regression
+from ..core.method import DeepKernel, Method
+from ..core.module import headless, ravel
+from ..core.objective import Objective, classification, embedding, regression
 from ..core.rng import number
 from ..core.types import Vector
-from ..datasets import DATASETS, Dataset, augmented, scaled, validation
+from ..datasets import DATASETS, Dataset, augmented, one_of_each, scaled, validation
 from ..federation.examples import Examples
+from ..federation.gp_tree import gp_tree
 from ..federation.population import Population
 from ..federation.rounds import Plan
 from ..networks import NETWORKS
@@ -37,6 +38,7 @@ class Setting:
     population: Population
     plan: Plan
     test: Examples
+    tested: Callable[[Vector], Objective]  # what is evaluated after a round, of its theta: f, unless the method says so
     description: Mapping[str, Any]
 
 
@@ -57,8 +59,7 @@ def prepare(experiment: Experiment, name: str, seed: int, device: torch.device =
         raise FedregError(f"{experiment.name}: {error}") from error
     shape = tuple(dataset.test.first(1, torch.zeros(0)).shape[1:])
     module = network(scene.network, shape, dataset.outputs, seed).to(device)
-    theta = ravel(module)
-    f = regression(module) if train.y.is_floating_point() else classification(module)
+    f, theta, tested = objectives(entry.method, module, dataset, seed)
     plan = replace(entry.plan, seed=seed)
     words = described(experiment, name)
     description = {
@@ -70,7 +71,20 @@ def prepare(experiment: Experiment, name: str, seed: int, device: torch.device =
         "population": population.summary()._asdict(),
     }
     test = dataset.test._replace(x=dataset.test.x.to(device), y=dataset.test.y.to(device))  # looked at in every round
-    return Setting(entry.method, f, theta, population, plan, test, description)
+    return Setting(entry.method, f, theta, population, plan, test, tested, description)
+
+
+def objectives(
+    method: Method[Any, Any, Any, Any], module: nn.Module, dataset: Dataset, seed: int
+) -> tuple[Objective, Vector, Callable[[Vector], Objective]]:
+    """What is minimised, the first parameters of it, and what is evaluated after a round, of its parameters."""
+    classes = not dataset.train.y.is_floating_point()
+    if classes and isinstance(method, DeepKernel):
+        module = headless(module)
+        f = embedding(module, dataset.outputs)
+        return f, ravel(module), gp_tree(method.prior(), f, one_of_each(dataset, seed))
+    f = classification(module) if classes else regression(module)
+    return f, ravel(module), lambda theta: f
 
 
 def described(experiment: Experiment, name: str) -> dict[str, Any]:

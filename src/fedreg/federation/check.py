@@ -16,7 +16,7 @@ from .population import Population, distributions
 
 
 def check(method: Method[Any, Any, Any, Any], f: Objective, theta: Vector, population: Population, cohort: int) -> int:
-    """The network's number of outputs, once method, objective, parameters and population are seen to fit together."""
+    """The number of outputs or classes, once method, objective, parameters and population are seen to fit together."""
     require(
         1 <= cohort <= len(population),
         f"plan: cohort = {cohort}, but there are {len(population)} clients; it must be between 1 and that",
@@ -44,7 +44,7 @@ def check(method: Method[Any, Any, Any, Any], f: Objective, theta: Vector, popul
 
 
 def check_examples(f: Objective, theta: Vector, examples: Examples, which: str = "") -> int:
-    """The network's number of outputs, once it is seen to take such inputs and be comparable with such labels."""
+    """The number of outputs or classes, once the network is seen to take such inputs and to fit such labels."""
     x, y = examples.x, examples.y
     require(len(x) == len(y) > 0, f"{which}labels: there are {len(y)} of them for {len(x)} inputs; both are needed")
     x = examples.first(8, theta)
@@ -68,8 +68,9 @@ def check_examples(f: Objective, theta: Vector, examples: Examples, which: str =
         "network: it says two things about the same inputs, so that no run would repeat; set its dropout to 0 or call "
         "module.eval()",
     )
-    check_labels(f, y, tuple(z.shape[1:]), which)
-    return int(z.shape[-1])
+    shape = tuple(z.shape[1:]) if f.classes is None else (f.classes,)
+    check_labels(f, y, shape, which)
+    return int(shape[-1])
 
 
 def described(z: object) -> str:

@@ -24,6 +24,7 @@ def evaluate(f: Objective, theta: Vector, examples: Examples, batch_size: int = 
     """The score of theta on all the examples."""
     n = len(examples.y)
     require(len(examples.x) == n > 0, f"evaluate: there are {len(examples.x)} inputs and {n} labels; both are needed")
+    require(f.classes is None, "evaluate: this objective embeds and does not classify; evaluate fedreg.gp_tree's of it")
     right = loss = 0.0
     for x, y in zip(*(torch.split(field, batch_size) for field in (examples.x, examples.y)), strict=True):
         z = f.network(theta, seen(x, examples.view, theta))

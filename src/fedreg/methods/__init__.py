@@ -7,6 +7,7 @@ from .fedavg import FedAvg
 from .fedcurv import FedCurv
 from .fedprox import FedProx
 from .fedreg import FedReg
+from .pfedgp import PFedGP
 from .scaffold import Scaffold
 
 METHODS: dict[str, type[Method[Any, Any, Any, Any]]] = {
@@ -15,6 +16,7 @@ METHODS: dict[str, type[Method[Any, Any, Any, Any]]] = {
     "fedcurv": FedCurv,
     "scaffold": Scaffold,
     "fedreg": FedReg,
+    "pfedgp": PFedGP,
 }
 
-__all__ = ["METHODS", "FedAvg", "FedCurv", "FedProx", "FedReg", "Scaffold"]
+__all__ = ["METHODS", "FedAvg", "FedCurv", "FedProx", "FedReg", "PFedGP", "Scaffold"]

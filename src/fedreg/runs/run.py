@@ -144,7 +144,7 @@ def found(
 def measured(setting: Setting, r: Round, train_seconds: float) -> Line:
     """A round's line."""
     begin = perf_counter()
-    score = evaluate(setting.f, r.theta, setting.test)
+    score = evaluate(setting.tested(r.theta), r.theta, setting.test)
     seconds = perf_counter() - begin
     line = Line(
         r.t, score.accuracy, score.loss, round(train_seconds, 6), round(seconds, 6), r.bytes_down, r.bytes_up,
