@@ -57,7 +57,8 @@ def test_a_population_shares_its_arrays():
 
 def test_data_has_the_parameters_kind():
     data = Population.from_owners(X, Y, OWNERS).data(1, 5, torch.zeros(1, dtype=torch.float64))
-    assert {field.dtype for field in data} == {torch.float64}
+    assert {field.dtype for field in (data.x, data.y, data.w)} == {torch.float64}
+    assert data.crops == ()
     assert data.y.shape == (3, 5)
     integers = Population.from_owners(X.long(), Y, OWNERS).data(1, 3, torch.zeros(1))
     assert integers.x.dtype == torch.int64
