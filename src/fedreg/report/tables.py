@@ -129,7 +129,7 @@ def view(number: str, paper: PaperTable, found: Sequence[Entry]) -> Table:
     table = Table(title=f"Table {number}: {paper.about}", title_justify="left", header_style="bold", box=SIMPLE_HEAD)
     table.add_column("paper | ours", no_wrap=True)
     for heading in (*measures, "rounds run", "seeds"):
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", no_wrap=heading in ("rounds run", "best"))
     shown = ""
     for i, e in enumerate(found):
         heading = f"{e.dataset}: {e.experiment}"
@@ -146,8 +146,12 @@ def cell(e: Entry, measure: str) -> str:
     """The paper's number and ours."""
     if measure not in e.paper:
         return ""
-    ours = ranged(e.ours[measure], DIGITS[measure], len(e.seeds)) if e.ours else " "
-    return f"{said(e.paper[measure], DIGITS[measure])} | {ours}"
+    digits = DIGITS[measure]
+    ours = " "
+    if e.ours:  # of accuracies the median alone, which leaves room for the ranges of rounds
+        found = e.ours[measure]
+        ours = ranged(found, digits, len(e.seeds)) if measure.startswith("R_") else said(found.median, digits)
+    return f"{said(e.paper[measure], digits)} | {ours}"
 
 
 def run(e: Entry) -> str:
@@ -162,7 +166,7 @@ def notes(number: str, found: Sequence[Entry], records: Sequence[Record]) -> lis
     """What the numbers are, how to have a row again, and where ours were made."""
     lines = [
         "R_a: rounds to a x SGD's best in the rounds it was run, with the same seed.",
-        "best: over the rounds, as is the paper's ACC. Ours: the median over seeds, and the range.",
+        "best: over the rounds, as is the paper's ACC. Ours: the median over seeds, and for R_a the range.",
     ]
     for e in [e for e in found if e.ours and e.method == "fedreg"][:1]:
         words = f"--methods sgd,fedreg --seeds {','.join(map(str, e.seeds))} --set plan.rounds={e.rounds[1]} --resume"
