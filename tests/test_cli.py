@@ -182,7 +182,9 @@ def test_a_run_that_diverges_does_not_stop_the_others(fedreg):
     assert rounds == {"sgd": 3, "fedavg": 3, "fedprox": 0}
     code, out, _ = fedreg("report", "runs/digits")
     assert code == 0
-    assert "fedprox (failed)" in out
+    assert "fedprox (1 of 1 failed)" in out
+    code, out, _ = fedreg("report", "runs/digits", "--markdown")
+    assert "| fedprox (1 of 1 failed) | - | - | - | - |" in out
     assert fedreg("run", "digits", "fedprox", *wild, "--out", "alone")[0] == 1
 
 

@@ -13,12 +13,12 @@ from rich.console import Console
 from rich.text import Text
 
 from .core.errors import Diverged, FedregError, require
-from .datasets import SOURCES
+from .datasets import SOURCES, Source
 from .datasets.download import add, get
 from .datasets.store import cache
 from .engines import ENGINES, Engine, vectorized
 from .experiments.experiment import load
-from .experiments.names import named, nearest
+from .experiments.names import nearest
 from .report import catalogue, tables
 from .report.follow import follow, planned, title
 from .report.paper import RESULTS, table_of
@@ -173,7 +173,7 @@ def data_list(as_json: Json = False) -> None:
 @data.command("get", epilog="Example: fedreg data get mnist")
 def data_get(name: DatasetName) -> None:
     """Download a dataset, verify it, and keep it; goes on where it was cut off."""
-    source = named("dataset", name, SOURCES)
+    source = source_of(name)
     with Download() as download:
         where = get(source, download.watch)
     typer.echo(f"{name} is in {cache() / name}, from {where}")
@@ -184,7 +184,7 @@ def data_add(
     name: DatasetName, path: Annotated[Path, typer.Argument(help="A folder or an archive with the official layout.")]
 ) -> None:
     """Keep a copy of a dataset that you already have."""
-    source = named("dataset", name, SOURCES)
+    source = source_of(name)
     with Download() as download:
         add(source, path, download.watch)
     typer.echo(f"{name} is in {cache() / name}")
@@ -211,6 +211,12 @@ def conclude(todo: list[Job], as_json: bool, page: Path | None = None) -> None:
         tell(records, page, as_json, failures)
     if failures:
         raise typer.Exit(1)
+
+
+def source_of(name: str) -> Source:
+    """The source of the dataset of that name."""
+    require(name in SOURCES, f"there is no dataset {name!r} to have{nearest(name, list(SOURCES))}")
+    return SOURCES[name]
 
 
 def engine_of(name: str, chunk: int | None) -> Engine:

@@ -55,12 +55,15 @@ def test_group_norm_converts_a_copy():
     assert isinstance(module[1][0], nn.BatchNorm2d)
     norm = converted[1][0]
     assert isinstance(norm, nn.GroupNorm)
-    assert (norm.num_groups, norm.num_channels) == (2, 6)
+    assert (norm.num_groups, norm.num_channels) == (3, 6)
     assert norm.weight.eq(3).all()
     assert norm.weight.requires_grad
     assert not converted[2].affine
     classification(converted).network(ravel(converted), torch.randn(2, 1, 8, 8))
     assert isinstance(group_norm(nn.BatchNorm1d(4)), nn.GroupNorm)
+    assert [group_norm(nn.BatchNorm1d(n)).num_groups for n in (1, 3, 32, 64, 96)] == [1, 1, 16, 32, 32]
+    after_linear = group_norm(nn.Sequential(nn.Linear(3, 32), nn.BatchNorm1d(32)))
+    assert after_linear(torch.randn(5, 3)).std() > 0.5  # a group of one number would be 0
     assert group_norm(nn.BatchNorm1d(4).double()).weight.dtype == torch.float64
 
 

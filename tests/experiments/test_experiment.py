@@ -2,12 +2,13 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
 import fedreg
-from fedreg import DPSGD, ByClass, Dataset, Examples, FedAvg, FedregError, Plan, PowerLaw
+from fedreg import DPSGD, ByClass, Dataset, Examples, FedAvg, FedregError, Plan, PowerLaw, evaluate
 from fedreg.datasets import one_of_each, validation
 from fedreg.experiments.experiment import load, parse, put
 from fedreg.experiments.names import named
@@ -80,6 +81,11 @@ def test_settings_are_put_in(file):
         ("methods.other.lr=1", r"methods.other: there is no method 'other'; there is fedavg"),
         ("methods.other.method=fedrex", r"no method 'fedrex'; did you mean 'fedreg'\?"),
         ("methods.fedavg.plan=7", r"methods.fedavg.plan must be a table"),
+        ("methods.fedavg.plan.seed=7", r"methods.fedavg.plan.seed: methods are compared on the same seeds"),
+        (
+            'methods.dp={ method = "fedreg:DPSGD", C = 1.0, sigma = 1.0 }',
+            r"methods.dp: 'fedreg:DPSGD' is a DPSGD, and no Met",
+        ),
         ("methods.fedavg=7", r"methods.fedavg must be a table"),
         ("methods.private.gradient.sigm=1", r"gradient.sigm is unknown; did you mean 'sigma'\?"),
         ("nonsense", r"write it as key=value"),
@@ -128,6 +134,23 @@ def owned():
     from fedreg import Examples
 
     return Dataset(Examples(x, y), Examples(x, y), outputs=2, owners=[i // 3 for i in range(12)])
+
+
+def of_arrays():
+    """The same, in numpy's arrays."""
+    given = owned()
+    train, test = (e._replace(x=e.x.numpy(), y=e.y.numpy()) for e in (given.train, given.test))
+    return given._replace(train=train, test=test, owners=np.array(given.owners))
+
+
+def test_a_dataset_of_ones_own_may_be_of_arrays(file):
+    settings = ["data.name=tests.experiments.test_experiment:{}", 'partition={ kind = "by_owner" }']
+    arrays, tensors = (
+        prepare(load(file, [settings[0].format(name), settings[1]]), "fedavg", 0) for name in ("of_arrays", "owned")
+    )
+    assert isinstance(arrays.test.x, torch.Tensor)
+    assert arrays.population.x.shape == tensors.population.x.shape
+    assert evaluate(arrays.f, arrays.theta, arrays.test).loss > 0
 
 
 def test_networks_and_datasets_of_ones_own_are_named_by_their_path(file):

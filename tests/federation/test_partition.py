@@ -187,6 +187,26 @@ def test_impossible_settings_are_refused(make, said):
         make()
 
 
+@pytest.mark.parametrize(
+    ("owners", "said"),
+    [
+        (np.array([1.0, np.nan, 2.0]), "the owner of example 1 is nan"),
+        (torch.tensor([1.0, 2.0, torch.nan]), "the owner of example 2 is nan"),
+        (np.array(["a", None, "b"], dtype=object), "all numbers or all names"),
+        (np.array([[1], [2], [3]]), "owners have shape"),
+    ],
+)
+def test_owners_that_are_none_are_refused(owners, said):
+    with pytest.raises(FedregError, match=said):
+        clients(ByOwner(), np.zeros(3, dtype=int), owners=owners)
+
+
+def test_an_array_of_names_is_as_good_as_a_list():
+    names = ["b", "a", "b"]
+    for owners in (names, np.array(names), np.array(names, dtype=object)):
+        assert [sorted(c) for c in clients(ByOwner(), np.zeros(3, dtype=int), owners=owners)] == [[1], [0, 2]]
+
+
 def test_nothing_to_deal():
     for partition in (Uniform(sizes=1), ByOwner()):
         with pytest.raises(FedregError, match="no examples"):

@@ -11,7 +11,7 @@ from fedreg import Diverged, FedAvg, FedCurv, FedregError, Plan, Population, Sca
 from fedreg.engines import Answer, sequential, vectorized
 from fedreg.federation.check import check_examples
 from fedreg.federation.examples import Examples
-from fedreg.federation.rounds import cohort
+from fedreg.federation.rounds import cohort, engine_of
 from fedreg.methods.fedcurv import Curved
 
 from ..cases import CLASSES, NETWORK, PLAN, THETA, F, population
@@ -86,7 +86,7 @@ class Only:
         self.client = client
 
     def __call__(self, method, f, down, tasks):
-        mean, _ = sequential()(method, f, down, [task for task in tasks if task.client == self.client])
+        mean, _ = sequential()(method, f, down, [task for task in tasks if task.client == self.client] or tasks)
         return Answer(Curved(mean.theta, mean.F / len(tasks), mean.F_theta), [() for _ in tasks])
 
 
@@ -276,11 +276,30 @@ def test_a_network_that_vmap_cannot_take_names_the_way_out():
             self.inner = relu_net()
 
         def forward(self, x):
-            return self.inner(x) if x.sum() > 0 else -self.inner(x)
+            return self.inner(x) if x.square().sum() >= 0 else -self.inner(x)
 
     people = Population.from_owners(PEOPLE.x, PEOPLE.y % 3, [i // 5 for i in range(len(PEOPLE.y))])
     module = Branching()
     f, theta = fedreg.classification(module), fedreg.ravel(module)
     assert next(federate(FedAvg(0.1), f, theta, people, PLAN, engine=sequential())).t == 1
     with pytest.raises(FedregError, match="use the engine 'sequential'"):
-        next(federate(FedAvg(0.1), f, theta, people, PLAN, engine=vectorized()))
+        federate(FedAvg(0.1), f, theta, people, PLAN, engine=vectorized())  # before any round
+
+
+def test_what_is_no_engine_is_refused():
+    with pytest.raises(FedregError, match=r"engine = 'sequential' is none; pass fedreg\.engines\.sequential"):
+        engine_of("sequential")
+
+
+class Centred(nn.Linear):
+    """A network that takes the batch's mean from its outputs."""
+
+    def forward(self, x):
+        z = super().forward(x.flatten(1))
+        return z - z.mean(0)
+
+
+def test_a_network_that_looks_at_the_batch_is_refused():
+    module = Centred(12, CLASSES).double()
+    with pytest.raises(FedregError, match="depends on the others in the batch"):
+        federate(FedAvg(0.1), fedreg.classification(module), fedreg.ravel(module), PEOPLE, PLAN)

@@ -5,6 +5,7 @@ from functools import partial
 import pytest
 import torch
 from torch.func import vmap
+from torch.utils._pytree import tree_map
 
 from fedreg import Data, FedAvg, FedReg, classification, ravel, schedule
 from fedreg.core.module import cut, shapes
@@ -82,7 +83,7 @@ def test_gradients_under_vmap_are_those_of_a_loop(name):
     f, theta = made(name)
     thetas = torch.stack([theta, theta + 0.01 * torch.randn(theta.shape, generator=rng(1, "theta")).double()])
     clients = [data(name, 2, seed) for seed in (0, 1)]
-    together = Data(*(torch.stack(field) for field in zip(*clients, strict=True)))
+    together = tree_map(lambda *fields: torch.stack(fields), *clients)
     for of in (f.grad, f.grad_x):
         loop = torch.stack([of(t, d) for t, d in zip(thetas, clients, strict=True)])
         assert loop.abs().amax() > 0

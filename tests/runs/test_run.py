@@ -116,6 +116,7 @@ def test_a_folder_in_use_is_not_written_over(whole):
         ({"seed": 1}, "plan.seed was 0 and is 1|population.hash was"),
         ({"method": "fedavg"}, "method was 'scaffold' and is 'fedavg'"),
         ({"settings": ["methods.scaffold.lr=0.01"]}, "settings.lr was 0.* and is 0.01"),
+        ({"settings": ["network.weights=some"]}, "network.weights was None and is 'some'"),
     ],
 )
 def test_a_folder_of_another_configuration_is_refused(whole, other, said):

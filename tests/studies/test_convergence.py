@@ -1,9 +1,10 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from fedreg.report.columns import columns
-from fedreg.report.terminal import convergence
+from fedreg.report.terminal import convergence, markdown
 from fedreg.runs.record import Line, Record
 from fedreg.studies.convergence import Spread, as_table, place, spread, table
 
@@ -39,6 +40,20 @@ def test_never_reached_is_worse_than_any_number():
     assert spread([5, None, 7]) == Spread(7, 5, None)
     assert spread([None, None, 7]) == Spread(None, 7, None)
     assert spread([]) == Spread(None, None, None)
+
+
+def test_a_seed_that_failed_counts_as_the_worst_and_not_as_nothing():
+    runs = [
+        replace(record("mine", seed, scores), sessions=[{"failure": "diverged"}])
+        for seed, scores in ((0, []), (1, [0.8]))
+    ]
+    (sgd, mine) = table([*SGD, record("sgd", 2, [0.5, 0.6]), *runs, record("mine", 2, [0.3, 0.7, 0.5])], "sgd")
+    assert mine.seeds == 3
+    assert mine.targets[1].rounds == Spread(2, 1, None)  # never, one round before it failed, two
+    assert mine.best == Spread(0.7, None, 0.8)
+    assert mine.final == Spread(None, None, 0.5)
+    assert mine.loss == Spread(None, 1.0, None)
+    assert "mine (2 of 3 failed)" in markdown([sgd, mine])
 
 
 def test_without_the_reference_there_are_no_targets():

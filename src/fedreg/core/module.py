@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from copy import deepcopy
-from math import gcd
 
 import torch
 from torch import Tensor, nn
@@ -83,10 +82,11 @@ def refuse_hidden_state(module: nn.Module) -> None:
 
 
 def group_norm(module: nn.Module, groups: int = 32) -> nn.Module:
-    """A copy of module with a GroupNorm of at most that many groups in place of each BatchNorm."""
+    """A copy of module with a GroupNorm in place of each BatchNorm: at most so many groups, of two channels or more."""
     if isinstance(module, _BatchNorm):
         channels = module.num_features
-        norm = nn.GroupNorm(gcd(groups, channels), channels, eps=module.eps, affine=module.affine)
+        fitting = [g for g in range(1, groups + 1) if channels % g == 0 and 2 * g <= channels]
+        norm = nn.GroupNorm(max(fitting, default=1), channels, eps=module.eps, affine=module.affine)
         if module.affine:
             norm.load_state_dict({"weight": module.weight.detach(), "bias": module.bias.detach()})
             norm.to(module.weight)

@@ -125,10 +125,12 @@ def entry(where: str, key: str, table: Any, plan: Mapping[str, Any]) -> Entry:
     kind, own_plan = settings.pop("method", key), settings.pop("plan", {})
     require(isinstance(kind, str), f"{where}.method = {kind!r} must be a name")
     require(isinstance(own_plan, dict), f"{where}.plan must be a table")
-    return Entry(
-        strict(named("method", kind, METHODS, f"{where}: "), settings, where),
-        strict(Plan, {**plan, **own_plan}, f"{where}.plan"),
+    require(
+        "seed" not in own_plan, f"{where}.plan.seed: methods are compared on the same seeds; set plan.seed, or --seed"
     )
+    method = strict(named("method", kind, METHODS, f"{where}: "), settings, where)
+    require(isinstance(method, Method), f"{where}: {kind!r} is a {type(method).__name__}, and no Method")
+    return Entry(method, strict(Plan, {**plan, **own_plan}, f"{where}.plan"))
 
 
 def put(table: Mapping[str, Any], setting: str) -> dict[str, Any]:

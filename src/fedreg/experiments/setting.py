@@ -46,6 +46,7 @@ def prepare(experiment: Experiment, name: str, seed: int, device: torch.device =
     """The method of that name; the seed decides the partition, the first parameters and all that is random later."""
     scene, entry = experiment.scene, experiment.entry(name)
     dataset = made("dataset", scene.data.name, Dataset, named("dataset", scene.data.name, DATASETS))
+    dataset = dataset._replace(train=dataset.train.tensors(), test=dataset.test.tensors())
     if scene.data.evaluate_on == "validation":
         dataset = validation(dataset)
     if scene.data.scaling is not None:

@@ -6,16 +6,21 @@ import torch
 from torch import Tensor
 
 from ..core.data import Schedule
-from ..core.errors import FedregError, require
-from ..core.method import Method, client_round
+from ..core.errors import Diverged, FedregError, require
+from ..core.method import Method
 from ..core.objective import Objective
 from ..core.rng import rng
 from ..core.types import Vector
+from ..engines import Engine, Task
 from .examples import Examples
 from .population import Population, distributions
 
+ALONE = 0.01  # how far rounding may move an example's outputs between batches, as a share of the largest of them
 
-def check(method: Method[Any, Any, Any, Any], f: Objective, theta: Vector, population: Population, cohort: int) -> int:
+
+def check(
+    method: Method[Any, Any, Any, Any], f: Objective, theta: Vector, population: Population, cohort: int, engine: Engine
+) -> int:
     """The number of outputs or classes, once method, objective, parameters and population are seen to fit together."""
     require(
         1 <= cohort <= len(population),
@@ -31,8 +36,11 @@ def check(method: Method[Any, Any, Any, Any], f: Objective, theta: Vector, popul
     zero = torch.zeros(1, dtype=torch.int64)
     one_step = Schedule(zero[None], zero, zero).to(theta.device)
     down = method.broadcast(method.init(theta))
+    task = Task(0, method.enrol(down.theta), data.take(one_step.batch(0)), one_step)
     try:
-        up, _ = client_round(method, f, down, method.enrol(theta), data.take(one_step.batch(0)), one_step)
+        up = engine(method, f, down, [task]).mean
+    except Diverged:
+        return outputs  # of which the first round will tell
     except FedregError:
         raise
     except Exception as error:
@@ -68,6 +76,14 @@ def check_examples(f: Objective, theta: Vector, examples: Examples, which: str =
         "network: it says two things about the same inputs, so that no run would repeat; set its dropout to 0 or call "
         "module.eval()",
     )
+    if len(x) > 1 and bool(z.isfinite().all()):
+        with torch.no_grad():
+            apart = (f.network(theta, x[:1]) - z[:1]).abs().max() / z.abs().max().clamp(min=1e-6)
+        require(
+            float(apart) < ALONE,
+            "network: what it says of an example depends on the others in the batch, and statistics of a batch can be "
+            "neither averaged over clients nor padded; use GroupNorm or LayerNorm",
+        )
     shape = tuple(z.shape[1:]) if f.classes is None else (f.classes,)
     check_labels(f, y, shape, which)
     return int(shape[-1])

@@ -22,6 +22,7 @@ class Score(NamedTuple):
 @torch.no_grad()
 def evaluate(f: Objective, theta: Vector, examples: Examples, batch_size: int = 256) -> Score:
     """The score of theta on all the examples."""
+    examples = examples.tensors()
     n = len(examples.y)
     require(len(examples.x) == n > 0, f"evaluate: there are {len(examples.x)} inputs and {n} labels; both are needed")
     require(f.classes is None, "evaluate: this objective embeds and does not classify; evaluate fedreg.gp_tree's of it")

@@ -1,14 +1,14 @@
 """Labelled examples as they are kept, and as a network sees them."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
 
 from ..core.data import Crops
-from ..core.errors import FedregError
+from ..core.errors import FedregError, require
 from ..core.rng import rng
 from ..core.types import Vector
 
@@ -25,6 +25,10 @@ class Examples(NamedTuple):
     view: View | None = None  # None: they are shown as they are
     augment: Augment | None = None  # None: they look the same in every epoch
 
+    def tensors(self) -> "Examples":
+        """The same, with arrays of other kinds as tensors."""
+        return self._replace(x=tensor("inputs", self.x), y=tensor("labels", self.y))
+
     def first(self, n: int, like: Vector) -> Tensor:
         """The first n of the inputs, as a network may see them."""
         x = seen(self.x[:n], self.view, like)
@@ -35,6 +39,17 @@ def crops(augment: Augment, x: Tensor, epochs: Sequence[Generator]) -> Crops:
     """How the images x look in epochs of which each has its own generator."""
     places = [augment(len(x), (x.shape[-2], x.shape[-1]), generator) for generator in epochs]
     return Crops(*(torch.stack(at, dim=1).to(x) for at in zip(*places, strict=True)))
+
+
+def tensor(what: str, value: Any) -> Tensor:
+    """The value as a tensor of at least one dimension."""
+    try:
+        found = torch.as_tensor(value)
+    except (TypeError, ValueError, RuntimeError) as error:
+        reason = str(error).split("\n")[0]
+        raise FedregError(f"population: {what} are no array of numbers ({reason})") from error
+    require(found.ndim >= 1 or what.startswith("item"), f"population: {what} are one number, and not an array of them")
+    return found
 
 
 def refuse_not_finite(what: str, numbers: Tensor) -> None:

@@ -197,7 +197,16 @@ class ByOwner:
         )
         require(len(owners) == n, f"partition by owner: {len(owners)} owners are given for {n} examples")
         require(n > 0, "partition: there are no examples to deal")
-        return np.asarray(owners)
+        names = np.asarray(owners)
+        require(names.ndim == 1, f"partition by owner: owners have shape {names.shape}; one an example is needed")
+        if names.dtype.kind == "O":
+            return self.names(n, list(names))
+        if names.dtype.kind == "f" and np.isnan(names).any():
+            i = int(np.isnan(names).argmax())
+            raise FedregError(
+                f"partition by owner: the owner of example {i} is nan; drop the example or name its owner"
+            )
+        return names
 
 
 __all__ = ["ByClass", "ByOwner", "Dirichlet", "Partition", "PowerLaw", "Shares", "Uniform"]

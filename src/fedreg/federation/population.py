@@ -13,7 +13,7 @@ from torch.nn.functional import one_hot
 from ..core.data import Data
 from ..core.errors import FedregError, require
 from ..core.types import Vector
-from .examples import Augment, View, crops, refuse_not_finite, seen
+from .examples import Augment, View, crops, refuse_not_finite, seen, tensor
 from .partition import ByOwner, Owners, Partition, Shares
 
 
@@ -180,17 +180,6 @@ class Population:
             pairs = np.unique(np.stack([owner, labels]), axis=1)
             classes = spread(np.bincount(pairs[0]))
         return Summary(len(self), len(rows), spread(lengths), classes, digest.hexdigest())
-
-
-def tensor(what: str, value: Any) -> Tensor:
-    """The value as a tensor of at least one dimension."""
-    try:
-        found = torch.as_tensor(value)
-    except (TypeError, ValueError, RuntimeError) as error:
-        reason = str(error).split("\n")[0]
-        raise FedregError(f"population: {what} are no array of numbers ({reason})") from error
-    require(found.ndim >= 1 or what.startswith("item"), f"population: {what} are one number, and not an array of them")
-    return found
 
 
 def distributions(y: Tensor) -> bool:

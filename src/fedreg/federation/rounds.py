@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 import torch
 
 from ..core.data import schedule
-from ..core.errors import Diverged, require
+from ..core.errors import Diverged, FedregError, require
 from ..core.method import Cohort, Method
 from ..core.objective import Objective
 from ..core.rng import rng
@@ -71,12 +71,20 @@ def federate(
     after: Round | None = None,
 ) -> Iterator[Round]:
     """Yield the federation after each round; pass any Round as after to go on from it, bit for bit."""
-    outputs = check(method, f, theta, population, plan.cohort)
+    run = engine_of(engine)
+    outputs = check(method, f, theta, population, plan.cohort, run)
     first = start(method, theta)
     if after is not None:
         refuse_other(after, first, len(population))
-    run = vectorized() if engine is None else engine() if isinstance(engine, type) else engine
     return rounds(method, f, population, plan, run, after or first, outputs)
+
+
+def engine_of(engine: object) -> Engine:
+    """The engine that is meant: vectorized() if none is named, or an engine or a class of such."""
+    made = vectorized() if engine is None else engine() if isinstance(engine, type) else engine
+    if not isinstance(made, Engine):
+        raise FedregError(f"federate: engine = {engine!r} is none; pass fedreg.engines.sequential() or .vectorized()")
+    return made
 
 
 def refuse_other(after: Round, first: Round, population: int) -> None:

@@ -23,7 +23,7 @@ def most_seeds(rows: Sequence[Row]) -> int:
 
 def is_regression(rows: Sequence[Row]) -> bool:
     """Whether there are losses and no accuracies."""
-    return all(row.best.low is None for row in rows) and any(row.loss.low is not None for row in rows)
+    return all(row.best.high is None for row in rows) and any(row.loss.low is not None for row in rows)
 
 
 def columns(rows: Sequence[Row]) -> dict[str, list[str]]:

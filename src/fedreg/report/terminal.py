@@ -37,7 +37,7 @@ def convergence(rows: Sequence[Row], title: str, reference: str, running: bool =
     for heading in cells:
         table.add_column(heading, justify="right", no_wrap=heading != "rounds")
     for row, texts in zip(rows, zip(*cells.values(), strict=True), strict=True):
-        method = Text(f"{row.method} (failed)", style="red") if row.failures else Text(row.method)
+        method = Text(f"{row.method}{failed(row)}", style="red" if row.failures else "")
         table.add_row(method, *texts, style="bold" if row.method == "fedreg" else None)
     return table
 
@@ -64,8 +64,13 @@ def markdown(rows: Sequence[Row]) -> str:
     found = columns(rows)
     lines = [f"| method | {' | '.join(found)} |", "|---|" + "---:|" * len(found)]
     for row, texts in zip(rows, zip(*found.values(), strict=True), strict=True):
-        lines.append(f"| {row.method} | {' | '.join(texts)} |")
+        lines.append(f"| {row.method}{failed(row)} | {' | '.join(texts)} |")
     return "\n".join(lines)
+
+
+def failed(row: Row) -> str:
+    """How many of a method's runs failed, in words; nothing where none did."""
+    return f" ({len(row.failures)} of {row.seeds} failed)" if row.failures else ""
 
 
 def stdout() -> Console:

@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 
 import torch
 
-from ..core.errors import Diverged, FedregError, require
+from ..core.errors import FedregError, require
 from ..engines import Engine
 from ..experiments.experiment import Experiment
 from ..experiments.setting import Setting, plain, prepare
-from .disk import StorageError
 from .record import Line
 from .run import run, verify
 
@@ -77,13 +76,14 @@ def jobs(
 def compare(jobs: Sequence[Job]) -> Generator[Event, None, None]:
     """Run the jobs, once all are seen to be possible; one that fails is told of, and the others go on."""
     for job in jobs:
-        verify(*settled(job), job.path, job.resume)
+        setting, configuration = settled(job)
+        verify(setting, job.engine, configuration, job.path, job.resume)
     for job in jobs:
         try:
             with closing(lines(job)) as recorded:
                 for line in recorded:
                     yield Event(job, line)
-        except (Diverged, StorageError) as error:
+        except FedregError as error:
             yield Event(job, None, str(error))
 
 

@@ -40,11 +40,13 @@ def chosen(value: Any) -> Any:
 
 def refuse_other(path: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
     """An error that names the first thing in which two configurations differ, if they do."""
-    for key, value in leaves(essence(new)).items():
-        was = leaves(essence(old)).get(key)
+    before, after = leaves(essence(old)), leaves(essence(new))
+    for key in {**after, **before}:
+        was, value = before.get(key), after.get(key)
         require(
             was == value,
-            f"{path} belongs to another configuration: {key} was {was!r} and is {value!r}; name another by --out",
+            f"{path} belongs to another configuration: {key} was {was!r} and is {value!r}; name another by --out, or "
+            "move it away",
         )
 
 

@@ -28,16 +28,16 @@ LINES, STATE = "rounds.jsonl", "checkpoint.safetensors"
 
 def run(setting: Setting, engine: Engine, configuration: Mapping[str, Any], path: Path, resume: bool) -> Iterator[Line]:
     """Yield each round's line, recorded ones first; go on with what the folder holds if resume, else demand none."""
-    verify(setting, configuration, path, resume)
+    verify(setting, engine, configuration, path, resume)
     with writing(path):
         path.mkdir(parents=True, exist_ok=True)
     with alone(path):
         yield from run_alone(setting, engine, configuration, path, resume)
 
 
-def verify(setting: Setting, configuration: Mapping[str, Any], path: Path, resume: bool) -> None:
+def verify(setting: Setting, engine: Engine, configuration: Mapping[str, Any], path: Path, resume: bool) -> None:
     """An error if the run cannot be begun, or gone on with, in this folder; nothing is written."""
-    check(setting.method, setting.f, setting.theta, setting.population, setting.plan.cohort)
+    check(setting.method, setting.f, setting.theta, setting.population, setting.plan.cohort, engine)
     check_examples(setting.f, setting.theta, setting.test, "test ")
     refuse_not_finite("test inputs", setting.test.x)
     if not path.exists():

@@ -5,6 +5,7 @@ the reference method has in any of its rounds. A regression has no accuracy, and
 """
 
 from collections.abc import Sequence
+from math import inf, isfinite
 from statistics import mean, median
 from typing import Any, NamedTuple
 
@@ -64,16 +65,17 @@ def place(method: str) -> tuple[int, str]:
 
 def row(records: Sequence[Record], goals: dict[int, float], shares: Sequence[float]) -> Row:
     """The row of one method's runs."""
-    begun = [record for record in records if record.lines]
-    scored = [scores for record in begun if (scores := accuracies(record.lines))]
+    begun = [record for record in records if record.lines or record.failure]
+    scored = [record for record in begun if accuracies(record.lines) or record.failure]
+    tens = [last_ten(record) for record in scored]
     return Row(
         method=records[0].method,
         seeds=len(records),
         rounds=min((len(record.lines) for record in records), default=0),
-        final=spread([scores[-1] for scores in scored]),
-        best=spread([max(scores) for scores in scored]),
-        last_ten=spread([mean(scores[-10:]) for scores in scored]),
-        loss=spread([record.lines[-1].loss for record in begun]),
+        final=spread([ten[-1] if ten else None for ten in tens], worst=-inf),
+        best=spread([best(record.lines) for record in scored], worst=-inf),
+        last_ten=spread([mean(ten) if ten else None for ten in tens], worst=-inf),
+        loss=spread([None if record.failure else record.lines[-1].loss for record in begun]),
         seconds=spread([sum(line.train_seconds + line.evaluate_seconds for line in record.lines) for record in begun]),
         targets=[target(begun, goals, share) for share in shares],
         failures=[record.failure for record in records if record.failure],
@@ -106,20 +108,24 @@ def accuracies(lines: Sequence[Line]) -> list[float]:
     return [line.accuracy for line in lines if line.accuracy is not None]
 
 
+def last_ten(record: Record) -> list[float]:
+    """The accuracies of a run's last ten rounds; nothing for one that failed, which has no last model."""
+    return [] if record.failure else accuracies(record.lines)[-10:]
+
+
 def best(lines: Sequence[Line]) -> float | None:
     """The best accuracy of any round; None for a regression."""
     return max(accuracies(lines), default=None)
 
 
-def spread(values: Sequence[float | None]) -> Spread:
-    """Median and range, where a None counts as larger than any number and is None when it is the median or an end."""
+def spread(values: Sequence[float | None], worst: float = inf) -> Spread:
+    """Median and range, where a None counts as the worst there is and is None when it is the median or an end."""
     if not values:
         return Spread(None, None, None)
-    infinite = float("inf")
-    numbers = [infinite if value is None else value for value in values]
+    numbers = [worst if value is None else value for value in values]
 
     def said(number: float) -> float | None:
-        return None if number == infinite else number
+        return number if isfinite(number) else None
 
     return Spread(said(median(numbers)), said(min(numbers)), said(max(numbers)))
 
