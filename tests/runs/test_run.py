@@ -116,13 +116,20 @@ def test_a_folder_in_use_is_not_written_over(whole):
         ({"seed": 1}, "plan.seed was 0 and is 1|population.hash was"),
         ({"method": "fedavg"}, "method was 'scaffold' and is 'fedavg'"),
         ({"settings": ["methods.scaffold.lr=0.01"]}, "settings.lr was 0.* and is 0.01"),
-        ({"settings": ["network.weights=some"]}, "network.weights was None and is 'some'"),
+        ({"settings": ["data.augment=crop"]}, "data.augment was None and is 'crop'"),
     ],
 )
 def test_a_folder_of_another_configuration_is_refused(whole, other, said):
     path, _ = whole
     with pytest.raises(FedregError, match=f"belongs to another configuration: .*{said}"):
         list(world(path, **other, resume=True))
+
+
+def test_what_was_chosen_and_is_no_longer_makes_another_configuration(tmp_path):
+    list(world(tmp_path / "cropped", settings=["data.augment=crop"]))
+    (tmp_path / "cropped" / "checkpoint.safetensors").unlink()
+    with pytest.raises(FedregError, match="data.augment was 'crop' and is None"):
+        list(world(tmp_path / "cropped", resume=True))
 
 
 def test_a_folder_of_other_things_is_refused(tmp_path):
