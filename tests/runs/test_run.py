@@ -128,7 +128,7 @@ def test_a_folder_of_another_configuration_is_refused(whole, other, said):
 def test_what_was_chosen_and_is_no_longer_makes_another_configuration(tmp_path):
     list(world(tmp_path / "cropped", settings=["data.augment=crop"]))
     (tmp_path / "cropped" / "checkpoint.safetensors").unlink()
-    with pytest.raises(FedregError, match="data.augment was 'crop' and is None"):
+    with pytest.raises(FedregError, match=r"data\.augment was 'crop' and is None"):
         list(world(tmp_path / "cropped", resume=True))
 
 
