@@ -205,6 +205,8 @@ def test_a_run_that_diverges_does_not_stop_the_others(fedreg):
         (["compare", "digits", "--seeds", "0,x"], "--seeds 0,x"),
         (["compare", "digits", "--methods", "sgd,nope"], "no method 'nope'"),
         (["report", "nowhere"], "there is no folder nowhere"),
+        (["data", "get", "mnits"], "there is no dataset 'mnits' to have; did you mean 'mnist'?"),
+        (["data", "add", "json:loads", "."], "there is no dataset 'json:loads' to have"),
         (["run", "nothing.toml", "fedreg"], "nothing.toml"),
     ],
 )  # fmt: skip

@@ -197,15 +197,16 @@ def test_a_pickle_is_never_loaded(whole):
     assert not (path / "exploded").exists()
 
 
-def test_a_checkpoint_of_another_method_is_named(whole):
+def test_a_checkpoint_of_another_method_or_network_is_named(whole):
     path, _ = whole
-    setting = prepare(load("digits", SMALL), "fedavg", 0)
     header = checkpoint.safe_open(path / "checkpoint.safetensors", framework="pt").metadata()
     identity = json.loads(header["fedreg"])["run"]
     cnn = prepare(load("digits"), "scaffold", 0)
     with pytest.raises(FedregError, match=r"server.theta is \(650,\) .*where \(38282,\)"):
         checkpoint.load(path / "checkpoint.safetensors", cnn.method, cnn.theta, identity)
-    assert setting.method
+    curved = prepare(load("digits", SMALL), "fedcurv", 0)
+    with pytest.raises(FedregError, match=r"server\.F is not there.*it is another method's"):
+        checkpoint.load(path / "checkpoint.safetensors", curved.method, curved.theta, identity)
 
 
 @pytest.mark.parametrize("moment", ["save_file", "replace"])
