@@ -13,6 +13,9 @@ import torch
 import fedreg
 from fedreg.experiments.experiment import load
 from fedreg.experiments.setting import plain
+from fedreg.report import tables
+from fedreg.report.paper import table_of
+from fedreg.runs.kept import gathered
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = Path(fedreg.__file__).parent
@@ -108,6 +111,18 @@ def test_the_digits_table_is_what_was_measured():
         cells = [said(target["rounds"], 0) for target in row["targets"]]
         cells += [said(row[key], 3) for key in ("final", "best", "last_ten")]
         assert f"| {row['method']} | {' | '.join(cells)} |" in README
+
+
+def test_the_table_of_mnist_is_what_was_measured():
+    paper = table_of("1")
+    found = tables.entries(
+        paper, tables.fitting(paper, gathered([ROOT / "results" / "runs" / "mnist-one-class.jsonl"]))
+    )
+    mine = [e for e in found if e.experiment == "mnist-one-class" and len(e.seeds) == 3]
+    assert [e.method for e in mine] == ["sgd", "fedavg", "fedreg"]
+    for e in mine:
+        cells = [f"{e.paper[m]:.0f} | {said(e.ours[m]._asdict(), 0)}" for m in ("R_0.5", "R_0.9")]
+        assert f"| {e.method} | {' | '.join(cells)} |" in README
 
 
 def test_the_settings_are_the_best_that_the_search_found():
