@@ -1,6 +1,6 @@
 """Labelled examples as they are kept, and as a network sees them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, TypeAlias
 
 import torch
@@ -35,7 +35,7 @@ class Examples(NamedTuple):
         return x if self.augment is None else crops(self.augment, x, [rng(0, "augment")]).read(x, slice(None), 0)
 
 
-def crops(augment: Augment, x: Tensor, epochs: Sequence[Generator]) -> Crops:
+def crops(augment: Augment, x: Tensor, epochs: Iterable[Generator]) -> Crops:
     """How the images x look in epochs of which each has its own generator."""
     places = [augment(len(x), (x.shape[-2], x.shape[-1]), generator) for generator in epochs]
     return Crops(*(torch.stack(at, dim=1).to(x) for at in zip(*places, strict=True)))

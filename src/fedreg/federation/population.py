@@ -1,7 +1,7 @@
 """All clients' examples, in shared arrays: a client is an index, not an object."""
 
 import hashlib
-from collections.abc import Sequence, Sized
+from collections.abc import Iterable, Sequence, Sized
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, final, runtime_checkable
 
@@ -150,7 +150,7 @@ class Population:
         """How many examples each client has."""
         return self.shares.offsets.diff()
 
-    def data(self, client: int, outputs: int, like: Vector, epochs: Sequence[torch.Generator] = ()) -> Data:
+    def data(self, client: int, outputs: int, like: Vector, epochs: Iterable[torch.Generator] = ()) -> Data:
         """The client's examples on like's device, in its precision; classes as one-hot labels of so many outputs.
 
         Where they are augmented, they look in each epoch as its generator says.

@@ -133,7 +133,7 @@ def rounds(
         tasks = []
         for i in clients:
             own = owns[i] if i in owns else method.enrol(down.theta)
-            looks = [rng(plan.seed, "augment", t, i, epoch) for epoch in range(plan.epochs)]
+            looks = (rng(plan.seed, "augment", t, i, epoch) for epoch in range(plan.epochs))  # made where they are used
             data = population.data(i, outputs, down.theta, looks)
             n = len(data.w)
             batch_size = n if plan.batch_size == "full" else plan.batch_size

@@ -57,7 +57,8 @@ def authors(experiment: str) -> dict[str, list[float]]:
     """The authors' own accuracies by method, of one seed, after 0, 1, 2 ... rounds; empty where there are none."""
     path = RESULTS / "authors.jsonl"
     lines = map(json.loads, path.read_text(encoding="utf-8").splitlines()) if path.is_file() else ()
-    return {line["method"]: line["accuracy"] for line in lines if line["experiment"] == theirs(experiment)}
+    own = theirs(experiment)
+    return {line["method"]: line["accuracy"] for line in lines if line["experiment"] == own}
 
 
 def theirs(experiment: str) -> str:

@@ -20,13 +20,8 @@ from .paper import Column, PaperTable
 
 DIGITS = {"R_0.5": 0, "R_0.9": 0, "R_1.0": 0, "best": 3, "seconds": 2}
 
-PARTS = (
-    "settings",
-    "plan",
-    "data",
-    "partition",
-    "network",
-)  # of a configuration, which make a row of the paper what it is
+# The parts of a configuration that make a run a row of the paper, and what in them need not be the experiment's own
+PARTS = ("settings", "plan", "data", "partition", "network")
 ASIDE = {"plan.rounds", "plan.seed", "network.parameters"}
 
 
@@ -71,9 +66,9 @@ def unchanged(record: Record, experiment: Experiment) -> bool:
 def entries(paper: PaperTable, records: Sequence[Record]) -> list[Entry]:
     """A row a method, dataset and experiment, whether it was run or not."""
     return [
-        entry(column, load(name), method, records)
+        entry(column, experiment, method, records)
         for column in paper.columns
-        for name in column.experiments
+        for experiment in map(load, column.experiments)
         for method in column.rows
     ]
 
