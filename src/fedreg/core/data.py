@@ -35,6 +35,10 @@ class Schedule(NamedTuple):
         """The batch of step s."""
         return Batch(self.rows[s], self.key[s], self.epoch[s])
 
+    def batch_at(self, s: Int[Tensor, "1"]) -> Batch:
+        """The batch of a step whose number only the device knows."""
+        return Batch(*(field.index_select(0, s).squeeze(0) for field in self))
+
     def to(self, device: torch.device) -> "Schedule":
         """The same batches on a device."""
         return Schedule(self.rows.to(device), self.key.to(device), self.epoch.to(device))

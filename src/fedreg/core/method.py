@@ -30,6 +30,7 @@ Own = TypeVar("Own")  # stays on a client
 Up = TypeVar("Up", bound=HasTheta)  # is sent back, and averaged
 
 Step: TypeAlias = Callable[[Vector, Batch], Vector]
+Walk: TypeAlias = Callable[[Step, Vector, Schedule], Vector]  # theta after all the steps of a schedule
 
 
 class Cohort(NamedTuple):
@@ -111,15 +112,30 @@ class DeepKernel(Averaging):
         """The processes before they have seen an example."""
 
 
+def in_turn(step: Step, theta: Vector, schedule: Schedule) -> Vector:
+    """theta after all the steps of schedule."""
+    for batch in schedule.batches():
+        theta = step(theta, batch)
+    return theta
+
+
 def client_round(
-    method: Method[Server, Down, Own, Up], f: Objective, down: Down, own: Own, data: Data, schedule: Schedule
+    method: Method[Server, Down, Own, Up],
+    f: Objective,
+    down: Down,
+    own: Own,
+    data: Data,
+    schedule: Schedule,
+    walk: Walk = in_turn,
 ) -> tuple[Up, Own]:
     """All that one client does in one round. Pure: loop over it, vmap it, or ship it."""
     local = method.local(f, down, own, data)
-    theta = down.theta
-    for batch in schedule.batches():
+
+    def step(theta: Vector, batch: Batch) -> Vector:
         somebody = (data.weights(batch.rows) > 0).any()
-        theta = torch.where(somebody, local.step(theta, batch), theta)
+        return torch.where(somebody, local.step(theta, batch), theta)
+
+    theta = walk(step, down.theta, schedule)
     steps = (data.weights(schedule.rows) > 0).any(dim=1).sum()
     return local.reply(theta, steps)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, final
 
 import torch
@@ -11,9 +11,10 @@ from torch.utils._pytree import tree_map
 
 from ..core.data import stack
 from ..core.errors import FedregError, require
-from ..core.method import Method, client_round
+from ..core.method import Method, Walk, client_round, in_turn
 from ..core.objective import Objective
 from .cohort import Answer, Sum, Task
+from .graphs import Graphs
 
 UNLIKE = {"cpu": 2, "cuda": 16}  # how unequal clients may share a chunk: padding costs work, another chunk launches
 
@@ -25,6 +26,11 @@ class vectorized:  # noqa: N801  (used like a function: engine=vectorized(chunk=
 
     chunk: int = 16
 
+    @cached_property
+    def graphs(self) -> Graphs:
+        """What was recorded on a device."""
+        return Graphs()
+
     def __post_init__(self) -> None:
         require(self.chunk >= 1, f"vectorized: chunk = {self.chunk}; at least one client must run at a time")
 
@@ -33,11 +39,35 @@ class vectorized:  # noqa: N801  (used like a function: engine=vectorized(chunk=
         unlike = UNLIKE.get(down.theta.device.type, 2)
         for places in alike([len(task.data.w) for task in tasks], self.chunk, unlike):
             part = [tasks[i] for i in places]
-            ups, new = together(method, f, down, part)
+            ups, new = self.together(method, f, down, part)
             replies = replies.add(ups, [task.weight for task in part], [task.client for task in part])
             for k, i in enumerate(places):
                 owns[i] = tree_map(lambda leaf, k=k: leaf[k].clone(), new)
         return Answer(replies.mean(), owns)
+
+    def together(
+        self, method: Method[Any, Any, Any, Any], f: Objective, down: Any, tasks: Sequence[Task]
+    ) -> tuple[Any, Any]:
+        """What the clients send and what they keep, each stacked along a first dimension."""
+        data, schedule = stack([task.data for task in tasks], [task.schedule for task in tasks])
+        owns = tree_map(lambda *own: torch.stack(own), *(task.own for task in tasks))
+
+        def work(walk: Walk, inputs: Any) -> Any:
+            down, *clients = inputs
+            return vmap(partial(client_round, method, f, down, walk=walk))(*clients)
+
+        inputs = (down, owns, data, schedule)
+        try:
+            on_cuda = down.theta.is_cuda
+            ups, new = self.graphs.run((method, f), work, inputs) if on_cuda else work(in_turn, inputs)
+        except torch.OutOfMemoryError:
+            raise
+        except RuntimeError as error:
+            if "randomness" in str(error):
+                raise FedregError("this network draws random numbers of its own, which would not repeat") from error
+            reason = str(error).split("\n")[0]
+            raise FedregError(f"this network cannot be vectorized ({reason}); use the engine 'sequential'") from error
+        return ups, new
 
 
 def alike(sizes: Sequence[int], most: int, unlike: int = 2) -> Iterator[list[int]]:
@@ -49,18 +79,3 @@ def alike(sizes: Sequence[int], most: int, unlike: int = 2) -> Iterator[list[int
             group = []
         group.append(i)
     yield group
-
-
-def together(method: Method[Any, Any, Any, Any], f: Objective, down: Any, tasks: Sequence[Task]) -> tuple[Any, Any]:
-    """What the clients send and what they keep, each stacked along a first dimension."""
-    data, schedule = stack([task.data for task in tasks], [task.schedule for task in tasks])
-    owns = tree_map(lambda *own: torch.stack(own), *(task.own for task in tasks))
-    try:
-        return vmap(partial(client_round, method, f, down))(owns, data, schedule)
-    except torch.OutOfMemoryError:
-        raise
-    except RuntimeError as error:
-        if "randomness" in str(error):
-            raise FedregError("this network draws random numbers of its own, which would not repeat") from error
-        reason = str(error).split("\n")[0]
-        raise FedregError(f"this network cannot be vectorized ({reason}); use the engine 'sequential'") from error

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import torch
+from torch import Tensor
 from torch.nn.functional import one_hot
 
 from ..core.errors import require
@@ -19,20 +20,27 @@ class Score(NamedTuple):
     loss: float
 
 
+def at_once(x: Tensor, device: torch.device) -> int:
+    """How many of the inputs to evaluate together: what a processor's cache holds, or what keeps a device busy."""
+    return 256 if device.type == "cpu" else max(64, 2**21 // max(1, x[0].numel()))
+
+
 @torch.no_grad()
-def evaluate(f: Objective, theta: Vector, examples: Examples, batch_size: int = 256) -> Score:
+def evaluate(f: Objective, theta: Vector, examples: Examples, batch_size: int | None = None) -> Score:
     """The score of theta on all the examples."""
     examples = examples.tensors()
     n = len(examples.y)
     require(len(examples.x) == n > 0, f"evaluate: there are {len(examples.x)} inputs and {n} labels; both are needed")
     require(f.classes is None, "evaluate: this objective embeds and does not classify; evaluate fedreg.gp_tree's of it")
-    right = loss = 0.0
+    right, losses = [], []
+    batch_size = batch_size or at_once(examples.x, theta.device)
     for x, y in zip(*(torch.split(field, batch_size) for field in (examples.x, examples.y)), strict=True):
         z = f.network(theta, seen(x, examples.view, theta))
         check_labels(f, y, tuple(z.shape[1:]), "")
         labels = y.to(theta.device) if y.is_floating_point() else one_hot(y.to(theta.device).long(), z.shape[-1])
         labels = labels.to(theta.dtype)
-        loss += float(f.losses(z, labels).sum())
+        losses.append(f.losses(z, labels).sum())
         if f.classifies:
-            right += int((z.argmax(-1) == labels.argmax(-1)).sum())
-    return Score(right / n if f.classifies else None, loss / n)
+            right.append((z.argmax(-1) == labels.argmax(-1)).sum())
+    loss = sum(torch.stack(losses).tolist())  # the device is asked once, so that it never waits
+    return Score(int(torch.stack(right).sum()) / n if f.classifies else None, loss / n)

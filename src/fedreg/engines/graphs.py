@@ -1,0 +1,115 @@
+"""CUDA graphs: what a device was once given to do, given to it again at the price of one launch.
+
+Small clients leave a device idle: a step is some hundred kernels of a few microseconds each, and Python takes tens of
+microseconds to launch one. A recorded step is launched whole, to the same bits.
+"""
+
+import gc
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.utils._pytree import tree_flatten, tree_unflatten
+
+from ..core.data import Schedule
+from ..core.method import Step, Walk, in_turn
+from ..core.types import Vector
+
+Work = Callable[[Walk, Any], Any]  # a way to take the steps, inputs -> outputs; the way is given to client_round
+
+
+class Recording(NamedTuple):
+    """Graphs of a cohort's round: until the first step is taken, every other step, and what is left after the last."""
+
+    first: torch.cuda.CUDAGraph
+    other: torch.cuda.CUDAGraph | None
+    last: torch.cuda.CUDAGraph
+    others: int  # how many other steps there are
+    at: Tensor  # which of them is next
+    inputs: list[Tensor]  # where the graphs read
+    outputs: Any  # where they write
+
+    def replay(self, inputs: list[Tensor]) -> Any:
+        """What the work gives for these inputs; to be used before the next replay."""
+        for place, leaf in zip(self.inputs, inputs, strict=True):
+            place.copy_(leaf)
+        self.first.replay()
+        for _ in range(self.others if self.other else 0):
+            self.other.replay()  # type: ignore[union-attr]
+        self.last.replay()
+        return self.outputs
+
+
+class Graphs:
+    """Work on a device, recorded when inputs of the same shapes come for the second time, and replayed from then on."""
+
+    def __init__(self) -> None:
+        self.known: dict[Any, Recording | None] = {}  # None: seen once, or not to be recorded
+        self.stubborn: set[Any] = set()
+        self.pool: Any = None
+        self.stream: torch.cuda.Stream | None = None
+
+    def run(self, what: Any, work: Work, inputs: Any) -> Any:
+        """work's outputs for these inputs; what tells apart works whose inputs have the same shapes."""
+        leaves, spec = tree_flatten(inputs)
+        key = (what, spec, tuple((leaf.shape, leaf.dtype, leaf.device) for leaf in leaves))
+        if key not in self.known:
+            outputs = work(in_turn, inputs)
+            self.known[key] = None
+            return outputs
+        if self.known[key] is None and key not in self.stubborn:
+            try:
+                self.known[key] = self.record(work, leaves, spec)
+            except torch.OutOfMemoryError:
+                raise
+            except RuntimeError:  # it asks the device for a number midway, and a recording cannot answer
+                self.stubborn.add(key)
+        recording = self.known[key]
+        return recording.replay(leaves) if recording else work(in_turn, inputs)
+
+    def record(self, work: Work, leaves: list[Tensor], spec: Any) -> Recording:
+        """The work's graphs, for inputs like these."""
+        self.pool = self.pool or torch.cuda.graph_pool_handle()
+        self.stream = self.stream or torch.cuda.Stream(leaves[0].device)  # type: ignore[no-untyped-call]
+        inputs = [leaf.clone() for leaf in leaves]
+        at = torch.zeros(1, dtype=torch.int64, device=leaves[0].device)
+        made: list[torch.cuda.CUDAGraph] = []
+        others = 0
+
+        def begin() -> None:
+            graph = torch.cuda.CUDAGraph()
+            graph.capture_begin(pool=self.pool)
+            made.append(graph)
+
+        def cut() -> None:
+            made[-1].capture_end()
+            begin()
+
+        def walk(step: Step, theta: Vector, schedule: Schedule) -> Vector:
+            nonlocal others
+            at.fill_(1)
+            theta = step(theta, schedule.batch(0))
+            others = len(schedule.key) - 1
+            if others:
+                cut()
+                theta.copy_(step(theta, schedule.batch_at(at)))
+                at.add_(1)
+            cut()
+            return theta
+
+        gc.collect()  # an old graph that were freed meanwhile would spoil the recording
+        torch.cuda.synchronize()
+        self.stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self.stream):
+            begin()
+            try:
+                outputs = work(walk, tree_unflatten(inputs, spec))
+            except BaseException:
+                with suppress(RuntimeError):
+                    made[-1].capture_end()
+                raise
+            made[-1].capture_end()
+        torch.cuda.current_stream().wait_stream(self.stream)
+        return Recording(made[0], made[1] if others else None, made[-1], others, at, inputs, outputs)
