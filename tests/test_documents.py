@@ -14,6 +14,7 @@ import fedreg
 from fedreg.experiments.experiment import load
 from fedreg.experiments.setting import plain
 from fedreg.report import tables
+from fedreg.report.columns import number
 from fedreg.report.paper import table_of
 from fedreg.runs.kept import gathered
 
@@ -113,16 +114,21 @@ def test_the_digits_table_is_what_was_measured():
         assert f"| {row['method']} | {' | '.join(cells)} |" in README
 
 
-def test_the_table_of_mnist_is_what_was_measured():
+@pytest.mark.parametrize("experiment", ["mnist-one-class", "mnist-two-classes"])
+def test_the_table_of_mnist_is_what_was_measured(experiment):
     paper = table_of("1")
-    found = tables.entries(
-        paper, tables.fitting(paper, gathered([ROOT / "results" / "runs" / "mnist-one-class.jsonl"]))
-    )
-    mine = [e for e in found if e.experiment == "mnist-one-class" and len(e.seeds) == 3]
-    assert [e.method for e in mine] == ["sgd", "fedavg", "fedreg"]
-    for e in mine:
-        cells = [f"{e.paper[m]:.0f} | {said(e.ours[m]._asdict(), 0)}" for m in ("R_0.5", "R_0.9")]
-        assert f"| {e.method} | {' | '.join(cells)} |" in README
+    runs = gathered([ROOT / "results" / "runs" / f"{experiment}.jsonl"])
+    mine = [e for e in tables.entries(paper, tables.fitting(paper, runs)) if e.experiment == experiment]
+    assert [len(e.seeds) for e in mine] == [3] * 6
+    heading = f"| {mine[0].dataset} | rounds | R_0.5: paper | ours | R_0.9: paper | ours | R_1.0: paper | ours |\n"
+    table = README.partition(heading)[2].split("\n\n")[0]
+    rows = [
+        f"| {e.method} | {tables.run(e)} | "
+        + " | ".join(f"{number(e.paper[m], 0)} | {said(e.ours[m]._asdict(), 0)}" for m in ("R_0.5", "R_0.9", "R_1.0"))
+        + " |"
+        for e in mine
+    ]
+    assert table.splitlines()[1:] == rows  # below the rule under the heading
 
 
 def test_the_settings_are_the_best_that_the_search_found():

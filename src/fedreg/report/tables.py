@@ -37,6 +37,7 @@ class Entry(NamedTuple):
     planned: int
     seeds: list[int]
     commands: list[str]
+    failures: list[str]  # why runs stopped for good, those that did
 
 
 def fitting(paper: PaperTable, records: Sequence[Record]) -> list[Record]:
@@ -94,6 +95,7 @@ def entry(column: Column, experiment: Experiment, method: str, records: Sequence
         experiment.entries[method].plan.rounds if method in experiment.entries else 0,
         sorted(record.seed for record in mine),
         [record.command for record in mine],
+        [f"{experiment.name} {method}, seed {r.seed}: {r.failure}" for r in mine if r.failure],
     )
 
 
@@ -127,10 +129,9 @@ def view(number: str, paper: PaperTable, found: Sequence[Entry]) -> Table:
         table.add_column(heading, justify="right", no_wrap=heading in ("rounds run", "best"))
     shown = ""
     for i, e in enumerate(found):
-        heading = f"{e.dataset}: {e.experiment}"
-        if heading != shown:
-            table.add_row(Text(heading, style="italic"))
-            shown = heading
+        if e.experiment != shown:
+            table.add_row(Text(f"{e.dataset}\n{e.experiment}", style="italic"))
+            shown = e.experiment
         last = i + 1 == len(found) or found[i + 1].experiment != e.experiment
         cells = [*(cell(e, measure) for measure in measures), run(e), str(len(e.seeds) or "")]
         table.add_row(f"  {e.method}", *cells, end_section=last)
@@ -150,11 +151,12 @@ def cell(e: Entry, measure: str) -> str:
 
 
 def run(e: Entry) -> str:
-    """How many rounds were run, of how many."""
+    """How many rounds were run, of how many, and in how many seeds they ended in a failure."""
     least, most = e.rounds
     if not e.ours:
         return "not run"
-    return f"{least if least == most else f'{least}..{most}'} of {e.planned}"
+    failed = f", {len(e.failures)} failed" if e.failures else ""
+    return f"{least if least == most else f'{least}..{most}'} of {e.planned}{failed}"
 
 
 def notes(number: str, found: Sequence[Entry], records: Sequence[Record]) -> list[str]:
@@ -167,4 +169,5 @@ def notes(number: str, found: Sequence[Entry], records: Sequence[Record]) -> lis
         words = f"--methods sgd,fedreg --seeds {','.join(map(str, e.seeds))} --set plan.rounds={e.rounds[1]} --resume"
         lines.append(f"a row again: fedreg compare {e.experiment} {words}")
         lines.append(f"             fedreg table {number} runs/{e.experiment}")
+    lines += [f"failed: {failure}" for e in found for failure in e.failures]
     return [*lines, *(f"ours on {machine}" for machine in machines(records))]

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from pydantic import TypeAdapter, ValidationError
 
 from ..core.errors import FedregError, require
-from .configuration import leaves
+from .configuration import chosen, leaves
 
 
 class Line(NamedTuple):
@@ -71,6 +71,7 @@ class Session:
     versions: dict[str, Any]
 
 
+MEANT = "settings", "plan"  # what one chooses to have another result
 LINE, CONFIGURATION, SESSIONS = TypeAdapter(Line), TypeAdapter(Configuration), TypeAdapter(list[Session])
 
 
@@ -171,7 +172,7 @@ def find(paths: list[Path]) -> list[Record]:
 def told_apart(records: list[Record]) -> list[Record]:
     """The records of one experiment, named apart where a method was run with several settings."""
     for key in ("experiment", "data", "partition", "network"):
-        known = {json.dumps(record.configuration[key], sort_keys=True): record.path for record in records}
+        known = {json.dumps(chosen({key: record.configuration[key]}), sort_keys=True): record.path for record in records}
         require(
             len(known) == 1, f"these runs differ in {key}: {', '.join(map(str, known.values()))}; report them apart"
         )
@@ -179,16 +180,21 @@ def told_apart(records: list[Record]) -> list[Record]:
 
 
 def variant(record: Record, records: list[Record]) -> str:
-    """The settings in which a run differs from others of its method; an error if it is there twice."""
-    mine = choices(record)
+    """The settings in which a run differs from others of its method; an error if it is there twice.
+
+    Engines give the same results, and tell runs apart only where one seed was run on several.
+    """
     alike = [other for other in records if other.configuration["method"] == record.configuration["method"]]
-    twins = [str(other.path) for other in alike if other.seed == record.seed and choices(other) == mine]
+    told = {(other.seed, json.dumps(choices(other, MEANT), sort_keys=True)) for other in alike}
+    parts = MEANT if len(told) == len(alike) else (*MEANT, "engine")
+    mine = choices(record, parts)
+    twins = [str(other.path) for other in alike if other.seed == record.seed and choices(other, parts) == mine]
     require(len(twins) == 1, f"{' and '.join(twins)} are the same run; name one of them alone")
-    differing = [key for key in mine if any(choices(other).get(key) != mine[key] for other in alike)]
+    differing = [key for key in mine if any(choices(other, parts).get(key) != mine[key] for other in alike)]
     return ", ".join(f"{key.partition('.')[2]} {mine[key]}" for key in differing)
 
 
-def choices(record: Record) -> dict[str, Any]:
-    """What was chosen for a run apart from its seed and its length."""
-    chosen = leaves({key: record.configuration[key] for key in ("settings", "plan", "engine")})
-    return {key: value for key, value in chosen.items() if key not in ("plan.seed", "plan.rounds")}
+def choices(record: Record, parts: Sequence[str]) -> dict[str, Any]:
+    """What was chosen for these parts of a run, apart from its seed and its length."""
+    words = leaves(chosen({key: record.configuration[key] for key in parts}))
+    return {key: value for key, value in words.items() if key not in ("plan.seed", "plan.rounds")}
