@@ -1,16 +1,18 @@
 """What every engine is given and gives back."""
 
 from collections.abc import Sequence
+from math import fsum
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
-from torch.utils._pytree import tree_map
+from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from ..core.data import Data, Schedule
 from ..core.errors import Diverged
 from ..core.method import Method
 from ..core.objective import Objective
+from .exact import LARGEST, digits, number
 
 
 class Task(NamedTuple):
@@ -21,6 +23,11 @@ class Task(NamedTuple):
     data: Data
     schedule: Schedule
     weight: float = 1.0
+
+
+def weight_of(tasks: Sequence[Task]) -> float:
+    """The sum of the tasks' weights, the same in any order."""
+    return fsum(task.weight for task in tasks)
 
 
 class Answer(NamedTuple):
@@ -39,28 +46,38 @@ class Engine(Protocol):
 
 
 class Sum(NamedTuple):
-    """A running weighted sum of replies, so that a round holds a few models and not one a client."""
+    """A running weighted sum of replies: a round holds a few models and not one a client.
 
-    total: Any = None
-    weight: float = 0.0
+    It does not depend on the order in which the parts of a cohort are added, nor on where they are: see exact.
+    """
+
+    spec: Any = None  # the structure of a reply
+    kinds: tuple[tuple[torch.device, torch.dtype], ...] = ()  # of its tensors
+    totals: tuple[Tensor, ...] = ()  # the sums' digits
 
     def add(self, ups: Any, weights: Sequence[float], clients: Sequence[int]) -> "Sum":
         """The sum with the replies of clients added; ups holds them stacked along a first dimension."""
-        for leaf in ups:
-            finite = leaf.isfinite().reshape(len(leaf), -1).all(dim=1)
-            if not finite.all():
-                raise Diverged(f"client {clients[int(finite.long().argmin())]} sent numbers that are not finite")
+        leaves, spec = tree_flatten(ups)
+        for leaf in leaves:
+            fine = (leaf.abs() < LARGEST).reshape(len(leaf), -1).all(dim=1)  # which no NaN is
+            if not fine.all():
+                raise Diverged(
+                    f"client {clients[int(fine.long().argmin())]} sent numbers that are not finite, or beyond 1e15"
+                )
+        leaves = [  # a count has a mean, too
+            leaf if leaf.is_floating_point() else leaf.to(torch.get_default_dtype()) for leaf in leaves
+        ]
+        added = [
+            digits(torch.tensordot(torch.tensor(weights, dtype=leaf.dtype, device=leaf.device), leaf, dims=1))
+            for leaf in leaves
+        ]
+        totals = [old + new for old, new in zip(self.totals, added, strict=True)] if self.totals else added
+        return Sum(spec, tuple((leaf.device, leaf.dtype) for leaf in leaves), tuple(totals))
 
-        def weighted(up: Tensor) -> Tensor:
-            up = up if up.is_floating_point() else up.to(torch.get_default_dtype())  # a count has a mean, too
-            by = torch.tensor(weights, dtype=up.dtype, device=up.device)
-            summed: Tensor = torch.tensordot(by, up, dims=1)
-            return summed
-
-        added = tree_map(weighted, ups)
-        total = added if self.total is None else tree_map(torch.add, self.total, added)
-        return Sum(total, self.weight + sum(weights))
-
-    def mean(self) -> Any:
-        """The weighted mean of all that was added."""
-        return tree_map(lambda total: total / self.weight, self.total)
+    def mean(self, weight: float) -> Any:
+        """The weighted mean of all that was added, whose weights sum to weight."""
+        means = (
+            (number(total) / weight).to(dtype).to(device)
+            for total, (device, dtype) in zip(self.totals, self.kinds, strict=True)
+        )
+        return tree_unflatten(means, self.spec)

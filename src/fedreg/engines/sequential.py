@@ -8,7 +8,7 @@ from torch.utils._pytree import tree_map
 
 from ..core.method import Method, client_round
 from ..core.objective import Objective
-from .cohort import Answer, Sum, Task
+from .cohort import Answer, Sum, Task, weight_of
 
 
 @final
@@ -22,4 +22,4 @@ class sequential:  # noqa: N801  (used like a function: engine=sequential())
             up, own = client_round(method, f, down, task.own, task.data, task.schedule)
             replies = replies.add(tree_map(lambda leaf: leaf[None], up), [task.weight], [task.client])
             owns.append(own)
-        return Answer(replies.mean(), owns)
+        return Answer(replies.mean(weight_of(tasks)), owns)

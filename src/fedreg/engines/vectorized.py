@@ -13,7 +13,7 @@ from ..core.data import stack
 from ..core.errors import FedregError, require
 from ..core.method import Method, Walk, client_round, in_turn
 from ..core.objective import Objective
-from .cohort import Answer, Sum, Task
+from .cohort import Answer, Sum, Task, weight_of
 from .graphs import Graphs
 
 UNLIKE = {"cpu": 2, "cuda": 16}  # how unequal clients may share a chunk: padding costs work, another chunk launches
@@ -43,7 +43,7 @@ class vectorized:  # noqa: N801  (used like a function: engine=vectorized(chunk=
             replies = replies.add(ups, [task.weight for task in part], [task.client for task in part])
             for k, i in enumerate(places):
                 owns[i] = tree_map(lambda leaf, k=k: leaf[k].clone(), new)
-        return Answer(replies.mean(), owns)
+        return Answer(replies.mean(weight_of(tasks)), owns)
 
     def together(
         self, method: Method[Any, Any, Any, Any], f: Objective, down: Any, tasks: Sequence[Task]
