@@ -41,17 +41,17 @@ def main() -> None:
     parser.add_argument("experiments", nargs="*", help="of these experiments alone")
     parser.add_argument("--list", action="store_true", help="name the commands and run none")
     asked = parser.parse_args()
-    failed = 0
-    for row in commands(asked.experiments):
+    failed, rows = 0, commands(asked.experiments)
+    if not rows:
+        parser.error(f"results/rows.toml has no row of {', '.join(asked.experiments)}")
+    for row in rows:
         print(join(row[0]), flush=True)
-        for words in () if asked.list else row:
+        for words in () if asked.list else row:  # a run that diverged is a result, and kept like any other
             done = subprocess.run([sys.executable, "-m", *words], stdout=subprocess.DEVNULL, check=False)
             if done.returncode == 130:
                 sys.exit(130)
-            if done.returncode:
-                failed += 1
-                break
-    sys.exit(f"{failed} rows failed; what they say is above" if failed else 0)
+            failed += done.returncode != 0
+    sys.exit(f"{failed} commands failed; what they say is above" if failed else 0)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from pathlib import Path
 from shlex import join
 from typing import Annotated, NoReturn
 
+import torch
 import typer
 from rich.console import Console
 from rich.text import Text
@@ -16,7 +17,8 @@ from .core.errors import Diverged, FedregError, require
 from .datasets import SOURCES, Source
 from .datasets.download import add, get
 from .datasets.store import cache
-from .engines import ENGINES, Engine, vectorized
+from .engines import ENGINES, Engine, distributed, joined, sequential, team_of, vectorized
+from .engines.team import Gone
 from .experiments.experiment import load
 from .experiments.names import nearest
 from .report import catalogue, tables
@@ -25,6 +27,7 @@ from .report.paper import RESULTS, table_of
 from .report.tell import beside, show, tell
 from .report.terminal import Download, Screen, markdown
 from .runs.comparison import Job, compare, jobs, refuse_taken
+from .runs.crew import crew
 from .runs.device import device_of
 from .runs.disk import StorageError
 from .runs.kept import gathered, keep
@@ -42,8 +45,11 @@ Experiment = Annotated[str, typer.Argument(help="A name from [bold]fedreg list[/
 Set = Annotated[
     list[str], typer.Option("--set", metavar="KEY=VALUE", help="Change a key of the experiment; repeatable.")
 ]
-EngineName = Annotated[str, typer.Option("--engine", help="How a cohort is run: vectorized or sequential.")]
+EngineName = Annotated[
+    str, typer.Option("--engine", help="How a cohort is run: vectorized, sequential, or distributed (by torchrun).")
+]
 Chunk = Annotated[int | None, typer.Option(help="Clients in one kernel, for the vectorized engine.")]
+Workers = Annotated[int, typer.Option(help="Processes on this machine that share out each cohort.")]
 Device = Annotated[str, typer.Option("--device", help="Where to compute: cpu, cuda, cuda:1 or mps.")]
 Out = Annotated[Path | None, typer.Option("--out", help="The folder to write; default runs/EXPERIMENT/...")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with what the folder already holds.")]
@@ -71,6 +77,7 @@ def run_(
     settings: Set = [],  # noqa: B006
     engine: EngineName = "vectorized",
     chunk: Chunk = None,
+    workers: Workers = 1,
     device: Device = "cpu",
     out: Out = None,
     resume: Resume = False,
@@ -81,8 +88,9 @@ def run_(
     seed = loaded.scene.plan.seed if seed is None else seed
     folder = out or Path("runs") / loaded.name / method / f"seed-{seed}"
     loaded.entry(method)
-    job = Job(loaded, method, seed, engine_of(engine, chunk), device_of(device), settings, folder, resume, experiment)
-    conclude([job], as_json)
+    with crew(workers, sys.argv[1:]):
+        how = engine_of(engine, chunk, workers, device_of(device)), device_of(device)
+        conclude([Job(loaded, method, seed, *how, settings, folder, resume, experiment)], as_json)
 
 
 @app.command(
@@ -97,6 +105,7 @@ def compare_(
     settings: Set = [],  # noqa: B006
     engine: EngineName = "vectorized",
     chunk: Chunk = None,
+    workers: Workers = 1,
     device: Device = "cpu",
     out: Out = None,
     resume: Resume = False,
@@ -108,10 +117,10 @@ def compare_(
     require("" not in names, f"--methods {methods}: there is an empty name; write it as sgd,fedreg")
     folder = out or Path("runs") / loaded.name
     chosen = [loaded.scene.plan.seed] if seeds is None else numbers(seeds)
-    how = engine_of(engine, chunk), device_of(device)
-    todo = jobs(loaded, names, chosen, *how, settings, folder, resume, experiment)
-    refuse_taken(todo)
-    conclude(todo, as_json, page=folder / "report.html")
+    with crew(workers, sys.argv[1:]):
+        how = engine_of(engine, chunk, workers, device_of(device)), device_of(device)
+        todo = jobs(loaded, names, chosen, *how, settings, folder, resume, experiment)
+        conclude(todo, as_json, page=folder / "report.html")
 
 
 @app.command("report", epilog="Example: fedreg report runs/digits -o digits.html")
@@ -139,7 +148,7 @@ def keep_(
 ) -> None:
     """Put runs into a file of small JSON lines, which report and table read like folders of runs."""
     require(output.suffix == ".jsonl", f"-o {output}: name a file that ends in .jsonl")
-    typer.echo(f"{output} has {keep(gathered(runs), output)} runs")
+    typer.echo(f"runs in {output}: {keep(gathered(runs), output)}")
 
 
 @app.command("table", epilog="Examples: fedreg table 1; fedreg table 1 runs/mnist-one-class")
@@ -191,7 +200,13 @@ def data_add(
 
 
 def conclude(todo: list[Job], as_json: bool, page: Path | None = None) -> None:
-    """Run the jobs on a live screen, then tell what came of them."""
+    """Run the jobs on a live screen, then tell what came of them; of a team's processes the leader alone does so."""
+    team = team_of(todo[0].engine)
+    with team.agreeing():
+        if team.leads and page:
+            refuse_taken(todo)
+    if not team.leads:
+        raise typer.Exit(1 if [event for event in compare(todo) if event.failure] else 0)
     with Screen(sum(map(planned, todo)), title(todo[0])) as screen:
         try:
             with closing(compare(todo)) as events:
@@ -219,15 +234,18 @@ def source_of(name: str) -> Source:
     return SOURCES[name]
 
 
-def engine_of(name: str, chunk: int | None) -> Engine:
-    """The engine of that name."""
+def engine_of(name: str, chunk: int | None, workers: int, device: torch.device) -> Engine:
+    """The engine of that name; vectorized in several processes is distributed."""
     if name not in ENGINES:
         raise FedregError(f"--engine {name}: there is no such engine{nearest(name, list(ENGINES))}")
-    if chunk is None:
-        return ENGINES[name]()
-    if name != "vectorized":
-        raise FedregError(f"--chunk is for the engine vectorized, not for {name}; leave it out")
-    return vectorized(chunk)
+    if name == "sequential":
+        require(chunk is None, "--chunk is for the engine vectorized, not for sequential; leave it out")
+        require(workers == 1, "--workers is for the engine vectorized, not for sequential; leave it out")
+        return sequential()
+    alone = vectorized() if chunk is None else vectorized(chunk)
+    if name == "distributed" or workers > 1:
+        return distributed(alone.chunk, joined(device))
+    return alone
 
 
 def numbers(text: str) -> list[int]:
@@ -275,7 +293,7 @@ def main() -> None:
         app()
     except FedregError as error:
         complain(error)
-        sys.exit(1 if isinstance(error, Diverged | StorageError) else 2)
+        sys.exit(1 if isinstance(error, Diverged | Gone | StorageError) else 2)
     except OSError as error:
         complain(error)
         sys.exit(1)

@@ -16,7 +16,7 @@ import requests
 
 from ..core.errors import FedregError, require
 from .source import Mirror, Source, Watch
-from .store import downloads, keep, made, nobody
+from .store import cache, downloads, keep, made, nobody
 
 BLOCK = 2**18
 BROKEN = (  # what reading an archive that is none, or half of one, may raise
@@ -32,6 +32,7 @@ def get(source: Source, watch: Watch) -> str:
         f"{source.name} cannot be downloaded by a program; add a copy: fedreg data add {source.name} PATH "
         f"({source.layout})",
     )
+    made(cache())
     refusals = []
     for mirror in source.mirrors:
         try:
@@ -64,9 +65,7 @@ def add(source: Source, path: Path, watch: Watch = nobody) -> None:
             keep(source, source.read(unpacked([path], Path(folder))), watch)
         except BROKEN as error:
             what = str(error).replace(folder, str(path))  # what is wrong in an archive is told by its own name
-            if not isinstance(error, FedregError):
-                what = f"{path} is not a copy of {source.name}: {what} (wanted: {source.layout})"
-            raise FedregError(what) from error
+            raise FedregError(f"{path} is no copy of {source.name}: {what} (wanted: {source.layout})") from error
 
 
 def retrieved(mirror: Mirror, into: Path, watch: Watch) -> list[Path]:

@@ -16,6 +16,8 @@ from platformdirs import user_cache_path
 from ..core.errors import FedregError, require
 from .source import Arrays, Contents, Rows, Source, Watch, content_of
 
+STATISTICS = ("mean", "deviation")  # of the pixels, beside what a source has
+
 
 class State(NamedTuple):
     """Whether a dataset is here, and how much of the disk it takes."""
@@ -50,12 +52,13 @@ def keep(source: Source, contents: Contents, watch: Watch = nobody) -> None:
         content = content_of(mapped(new))
         require(
             source.content in (None, content),
-            f"{source.name}: these are not the official numbers (sha256 {content[:12]}..., not {source.content}); "
-            "the copy is damaged or of another version",
+            f"{source.name}: these are not the numbers that it is known by (sha256 {content[:12]}..., not "
+            f"{source.content}); the copy is damaged, or of another version: get another one",
         )
         for name, array in statistics(mapped(new)["train_x"]).items():
             write(new / f"{name}.npy", array, watch)
-        facts = {"name": source.name, "sha256": content, "licence": source.licence, "citation": source.citation}
+        facts: dict[str, Any] = {"name": source.name, "sha256": content, "files": stamps(new)}
+        facts |= {"licence": source.licence, "citation": source.citation}
         (new / "about.json").write_text(json.dumps(facts, indent=2), encoding="utf-8")
         if place.exists():
             shutil.rmtree(place)
@@ -111,9 +114,18 @@ def stored(name: str) -> dict[str, NDArray[Any]]:
     place = cache() / name
     require((place / "about.json").exists(), f"dataset {name} is not in {cache()}; type: {remedy(name)}")
     try:
-        return mapped(place)
-    except (OSError, ValueError) as error:
+        arrays = mapped(place)
+        if facts(name).get("files") != stamps(place):  # somebody wrote to them, or copied them
+            numbers = {key: array for key, array in arrays.items() if key not in STATISTICS}
+            require(content_of(numbers) == facts(name)["sha256"], "it was changed since it was kept")
+    except (OSError, ValueError, KeyError) as error:
         raise FedregError(f"dataset {name} in {place} is damaged ({error}); type: {remedy(name)}") from error
+    return arrays
+
+
+def stamps(folder: Path) -> dict[str, list[int]]:
+    """The size of each array's file, and when it was last written to."""
+    return {path.name: [path.stat().st_size, path.stat().st_mtime_ns] for path in sorted(folder.glob("*.npy"))}
 
 
 def remedy(name: str) -> str:

@@ -17,6 +17,7 @@ from ..core.data import Schedule
 from ..core.method import Step, Walk, in_turn
 from ..core.types import Vector
 
+MOST = 256  # recordings that are kept; each holds its inputs and outputs
 Work = Callable[[Walk, Any], Any]  # a way to take the steps, inputs -> outputs; the way is given to client_round
 
 
@@ -47,7 +48,7 @@ class Graphs:
 
     def __init__(self) -> None:
         self.known: dict[Any, Recording | None] = {}  # None: seen once, or not to be recorded
-        self.stubborn: set[Any] = set()
+        self.stubborn: dict[Any, str] = {}  # what cannot be recorded, and why
         self.pool: Any = None
         self.stream: torch.cuda.Stream | None = None
 
@@ -60,12 +61,12 @@ class Graphs:
             self.known[key] = None
             return outputs
         if self.known[key] is None and key not in self.stubborn:
+            if sum(recording is not None for recording in self.known.values()) >= MOST:
+                self.known = {key: None}  # shapes change for ever: those that come again are recorded again
             try:
                 self.known[key] = self.record(work, leaves, spec)
-            except torch.OutOfMemoryError:
-                raise
-            except RuntimeError:  # it asks the device for a number midway, and a recording cannot answer
-                self.stubborn.add(key)
+            except RuntimeError as error:  # no memory, or a number that is asked midway, which no recording can answer
+                self.stubborn[key] = str(error).split("\n")[0]
         recording = self.known[key]
         return recording.replay(leaves) if recording else work(in_turn, inputs)
 

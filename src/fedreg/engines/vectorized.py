@@ -36,14 +36,19 @@ class vectorized:  # noqa: N801  (used like a function: engine=vectorized(chunk=
 
     def __call__(self, method: Method[Any, Any, Any, Any], f: Objective, down: Any, tasks: Sequence[Task]) -> Answer:
         replies, owns = Sum(), [None] * len(tasks)
-        unlike = UNLIKE.get(down.theta.device.type, 2)
-        for places in alike([len(task.data.w) for task in tasks], self.chunk, unlike):
-            part = [tasks[i] for i in places]
-            ups, new = self.together(method, f, down, part)
-            replies = replies.add(ups, [task.weight for task in part], [task.client for task in part])
-            for k, i in enumerate(places):
-                owns[i] = tree_map(lambda leaf, k=k: leaf[k].clone(), new)
+        for places in groups(tasks, self.chunk, down.theta.device):
+            replies, kept = self.add(replies, method, f, down, [tasks[i] for i in places])
+            for i, own in zip(places, kept, strict=True):
+                owns[i] = own
         return Answer(replies.mean(weight_of(tasks)), owns)
+
+    def add(
+        self, replies: Sum, method: Method[Any, Any, Any, Any], f: Objective, down: Any, tasks: Sequence[Task]
+    ) -> tuple[Sum, list[Any]]:
+        """The replies with those of one chunk added, and what its clients keep."""
+        ups, new = self.together(method, f, down, tasks)
+        replies = replies.add(ups, [task.weight for task in tasks], [task.client for task in tasks])
+        return replies, [tree_map(lambda leaf, k=k: leaf[k].clone(), new) for k in range(len(tasks))]
 
     def together(
         self, method: Method[Any, Any, Any, Any], f: Objective, down: Any, tasks: Sequence[Task]
@@ -68,6 +73,11 @@ class vectorized:  # noqa: N801  (used like a function: engine=vectorized(chunk=
             reason = str(error).split("\n")[0]
             raise FedregError(f"this network cannot be vectorized ({reason}); use the engine 'sequential'") from error
         return ups, new
+
+
+def groups(tasks: Sequence[Task], chunk: int, device: torch.device) -> list[list[int]]:
+    """The tasks' places in the chunks in which they are run on such a device."""
+    return list(alike([len(task.data.w) for task in tasks], chunk, UNLIKE.get(device.type, 2)))
 
 
 def alike(sizes: Sequence[int], most: int, unlike: int = 2) -> Iterator[list[int]]:

@@ -5,15 +5,17 @@ from collections.abc import Sequence
 from ..studies.convergence import Row, Spread
 
 
-def number(value: float | None, digits: int) -> str:
-    """A number, or a dash for none."""
-    return "-" if value is None else f"{value:.{digits}f}"
+def number(value: float | None, digits: int, none: str = "-") -> str:
+    """A number, or what is said for none."""
+    return none if value is None else f"{value:.{digits}f}"
 
 
-def ranged(spread: Spread, digits: int, seeds: int) -> str:
-    """A median, with its range if there is more than one seed."""
-    text = number(spread.median, digits)
-    return text if seeds < 2 else f"{text} ({number(spread.low, digits)}..{number(spread.high, digits)})"
+def ranged(spread: Spread, digits: int, seeds: int, none: str = "-") -> str:
+    """A median, with its range if there is more than one seed and a number in it."""
+    text = number(spread.median, digits, none)
+    if seeds < 2 or (spread.low is None and spread.high is None):
+        return text
+    return f"{text} ({number(spread.low, digits, none)}..{number(spread.high, digits, none)})"
 
 
 def most_seeds(rows: Sequence[Row]) -> int:

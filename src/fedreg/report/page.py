@@ -152,5 +152,6 @@ def machines(records: Sequence[Record]) -> list[str]:
             on, by = session["machine"], session["versions"]
             versions = ", ".join(f"{name} {version}" for name, version in by.items())
             place = f"{on['processor']}, {on['cores']} cores, {on['threads']} threads, {on['device']}"
+            place += f", {on['processes']} processes" if on.get("processes", 1) > 1 else ""
             said[f"{place}; {on['system']}; {versions}"] = None
     return list(said)

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from rich.box import SIMPLE_HEAD
+from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
@@ -120,41 +121,47 @@ def as_table(number: str, paper: PaperTable, found: Sequence[Entry], records: Se
     return {"table": number, "about": paper.about, "rows": rows, "machines": machines(records)}
 
 
-def view(number: str, paper: PaperTable, found: Sequence[Entry]) -> Table:
-    """The table for a person: paper | ours in every cell."""
-    measures = list(dict.fromkeys(measure for e in found for measure in e.paper))
-    table = Table(title=f"Table {number}: {paper.about}", title_justify="left", header_style="bold", box=SIMPLE_HEAD)
+def view(number: str, paper: PaperTable, found: Sequence[Entry]) -> Group:
+    """The table for a person: paper | ours in every cell, experiment by experiment."""
+    title = Text(f"Table {number}: {paper.about}", style="bold")
+    alike = {(e.dataset, e.experiment): [o for o in found if o.experiment == e.experiment] for e in found}
+    return Group(title, *(part(f"{dataset}: {name}", rows) for (dataset, name), rows in alike.items()))
+
+
+def part(heading: str, rows: Sequence[Entry]) -> Table:
+    """The rows of one experiment."""
+    table = Table(title=f"\n{heading}", title_justify="left", header_style="bold", box=SIMPLE_HEAD)
+    table.padding = (0, 1, 0, 0)
     table.add_column("paper | ours", no_wrap=True)
-    for heading in (*measures, "rounds run", "seeds"):
-        table.add_column(heading, justify="right", no_wrap=heading in ("rounds run", "best"))
-    shown = ""
-    for i, e in enumerate(found):
-        if e.experiment != shown:
-            table.add_row(Text(f"{e.dataset}\n{e.experiment}", style="italic"))
-            shown = e.experiment
-        last = i + 1 == len(found) or found[i + 1].experiment != e.experiment
-        cells = [*(cell(e, measure) for measure in measures), run(e), str(len(e.seeds) or "")]
-        table.add_row(f"  {e.method}", *cells, end_section=last)
+    for measure in (*rows[0].paper, "rounds", "seeds"):
+        wide = len("(123..456)") if measure.startswith("R_") else None
+        table.add_column(measure, justify="right", overflow="fold", min_width=wide)
+    for e in rows:
+        table.add_row(e.method, *(cell(e, measure) for measure in e.paper), run(e), str(len(e.seeds) or ""))
     return table
 
 
 def cell(e: Entry, measure: str) -> str:
     """The paper's number and ours."""
-    if measure not in e.paper:
-        return ""
     digits = DIGITS[measure]
     ours = " "
     if e.ours:  # of accuracies the median alone, which leaves room for the ranges of rounds
         found = e.ours[measure]
-        ours = ranged(found, digits, len(e.seeds)) if measure.startswith("R_") else said(found.median, digits)
+        ours = reached(e, measure) if measure.startswith("R_") else said(found.median, digits)
     return f"{said(e.paper[measure], digits)} | {ours}"
+
+
+def reached(e: Entry, measure: str) -> str:
+    """A number of rounds and its range; what was not reached was not in all that are planned, or not in those run."""
+    cut = e.rounds[0] < e.planned and not e.failures
+    return ranged(e.ours[measure], 0, len(e.seeds), f">{e.rounds[0]}" if cut else "-")
 
 
 def run(e: Entry) -> str:
     """How many rounds were run, of how many, and in how many seeds they ended in a failure."""
     least, most = e.rounds
     if not e.ours:
-        return "not run"
+        return "not run" if e.planned else "no preset"
     failed = f", {len(e.failures)} failed" if e.failures else ""
     return f"{least if least == most else f'{least}..{most}'} of {e.planned}{failed}"
 
@@ -163,11 +170,16 @@ def notes(number: str, found: Sequence[Entry], records: Sequence[Record]) -> lis
     """What the numbers are, how to have a row again, and where ours were made."""
     lines = [
         "R_a: rounds to a x SGD's best in the rounds it was run, with the same seed.",
-        "best: over the rounds, as is the paper's ACC. Ours: the median over seeds, and for R_a the range.",
+        "A dash: never; >150: not in the 150 rounds that were run, of more that are planned.",
+        "best: over the rounds that were run, as is the paper's ACC.",
+        "Ours: the median over seeds, and for R_a the range.",
     ]
     for e in [e for e in found if e.ours and e.method == "fedreg"][:1]:
         words = f"--methods sgd,fedreg --seeds {','.join(map(str, e.seeds))} --set plan.rounds={e.rounds[1]} --resume"
         lines.append(f"a row again: fedreg compare {e.experiment} {words}")
         lines.append(f"             fedreg table {number} runs/{e.experiment}")
     lines += [f"failed: {failure}" for e in found for failure in e.failures]
-    return [*lines, *(f"ours on {machine}" for machine in machines(records))]
+    lines += [f"{name}: {load(name).scene.about}" for name in dict.fromkeys(e.experiment for e in found if e.ours)]
+    shown = {(e.experiment, e.method) for e in found if e.ours}
+    mine = [r for r in records if (r.configuration["experiment"], r.configuration["method"]) in shown]
+    return [*lines, *(f"ours on {machine}" for machine in machines(mine))]

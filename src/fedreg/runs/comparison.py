@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import torch
 
 from ..core.errors import FedregError, require
-from ..engines import Engine
+from ..engines import Engine, described
+from ..engines.team import Gone
 from ..experiments.experiment import Experiment
-from ..experiments.setting import Setting, plain, prepare
+from ..experiments.setting import Setting, prepare
 from .record import Line
 from .run import run, verify
 
@@ -43,7 +44,7 @@ class Event(NamedTuple):
 def settled(job: Job) -> tuple[Setting, dict[str, Any]]:
     """All that the job needs, and its configuration."""
     setting = prepare(job.experiment, job.method, job.seed, job.device)
-    engine = {"name": type(job.engine).__name__, **plain(job.engine)}
+    engine = described(job.engine)
     words = ["fedreg", "run", job.source, job.method, "--seed", str(job.seed), "--engine", engine["name"]]
     words += [f"--chunk={engine['chunk']}"] if "chunk" in engine else []
     words += ["--device", str(job.device)] if job.device.type != "cpu" else []
@@ -83,6 +84,8 @@ def compare(jobs: Sequence[Job]) -> Generator[Event, None, None]:
             with closing(lines(job)) as recorded:
                 for line in recorded:
                     yield Event(job, line)
+        except Gone:
+            raise  # with those that worked with this one, the other jobs cannot be done either
         except FedregError as error:
             yield Event(job, None, str(error))
 

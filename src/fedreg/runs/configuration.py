@@ -65,7 +65,7 @@ def write_config(path: Path, configuration: Mapping[str, Any], sessions: list[di
         new.write_text(json.dumps({"configuration": configuration, "sessions": sessions}, indent=2), encoding="utf-8")
 
 
-def session(t: int, device: torch.device) -> dict[str, Any]:
+def session(t: int, device: torch.device, processes: int) -> dict[str, Any]:
     """When, where and with what a run was started after t rounds."""
     versions = {
         "fedreg": __version__,
@@ -77,6 +77,7 @@ def session(t: int, device: torch.device) -> dict[str, Any]:
         "system": platform.platform(),
         "processor": processor(),
         "cores": os.cpu_count(),
+        "processes": processes,
         "threads": torch.get_num_threads(),
         "device": hardware(device),
     }

@@ -16,6 +16,10 @@ def device_of(name: str) -> torch.device:
     there = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
     require(there.get(device.type, False), f"--device {name}: this machine has none; use --device cpu")
     if device.type == "cuda":
+        local = int(os.environ.get("LOCAL_RANK", "0")) % torch.cuda.device_count()
+        if device.index is None and local:  # each of a machine's processes has a device of its own
+            device = torch.device("cuda", local)
+        torch.cuda.set_device(device)
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
         torch.backends.cudnn.deterministic = True
         torch.backends.cudnn.benchmark = False

@@ -2,16 +2,18 @@
 
 import os
 from collections.abc import Generator, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from io import FileIO
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+import torch
 from filelock import FileLock, Timeout
+from torch.utils._pytree import tree_map_only
 
 from ..core.errors import Diverged, FedregError, require
-from ..engines import Engine
+from ..engines import Engine, Team, team_of
 from ..experiments.setting import Setting
 from ..federation.check import check, check_examples
 from ..federation.evaluation import evaluate
@@ -27,12 +29,19 @@ LINES, STATE = "rounds.jsonl", "checkpoint.safetensors"
 
 
 def run(setting: Setting, engine: Engine, configuration: Mapping[str, Any], path: Path, resume: bool) -> Iterator[Line]:
-    """Yield each round's line, recorded ones first; go on with what the folder holds if resume, else demand none."""
+    """Yield each round's line, recorded ones first; go on with what the folder holds if resume, else demand none.
+
+    Of a team each process yields the lines; its leader alone reads and writes the folder.
+    """
     verify(setting, engine, configuration, path, resume)
-    with writing(path):
-        path.mkdir(parents=True, exist_ok=True)
-    with alone(path):
-        yield from run_alone(setting, engine, configuration, path, resume)
+    team = team_of(engine)
+    with ExitStack() as held:
+        with team.agreeing():
+            if team.leads:
+                with writing(path):
+                    path.mkdir(parents=True, exist_ok=True)
+                held.enter_context(alone(path))
+        yield from run_alone(setting, engine, configuration, path, team)
 
 
 def verify(setting: Setting, engine: Engine, configuration: Mapping[str, Any], path: Path, resume: bool) -> None:
@@ -40,8 +49,14 @@ def verify(setting: Setting, engine: Engine, configuration: Mapping[str, Any], p
     check(setting.method, setting.f, setting.theta, setting.population, setting.plan.cohort, engine)
     check_examples(setting.f, setting.theta, setting.test, "test ")
     refuse_not_finite("test inputs", setting.test.x)
-    if not path.exists():
-        return
+    team = team_of(engine)
+    with team.agreeing():
+        if team.leads and path.exists():
+            refuse_folder(configuration, path, resume)
+
+
+def refuse_folder(configuration: Mapping[str, Any], path: Path, resume: bool) -> None:
+    """An error if the run cannot be in this folder, where something is."""
     require(path.is_dir(), f"{path} is no folder; name another place by --out")
     if not (path / "config.json").exists():
         strangers = [entry.name for entry in path.iterdir() if entry.name != "lock"]
@@ -56,39 +71,54 @@ def verify(setting: Setting, engine: Engine, configuration: Mapping[str, Any], p
 
 
 def run_alone(
-    setting: Setting, engine: Engine, configuration: Mapping[str, Any], path: Path, resume: bool
+    setting: Setting, engine: Engine, configuration: Mapping[str, Any], path: Path, team: Team
 ) -> Iterator[Line]:
     """run, in a folder where nobody else writes."""
-    after, sessions, lines = found(setting, configuration, path)
+    with team.agreeing():
+        state = found(setting, configuration, path) if team.leads else None
+    after, sessions, lines = told(team, state, setting.theta.device)
     yield from lines[: setting.plan.rounds]
     if min(after.t, len(lines)) >= setting.plan.rounds:
         return
     rounds = federate(setting.method, setting.f, setting.theta, setting.population, setting.plan, engine, after)
-    sessions = [*sessions, session(after.t, setting.theta.device)]
-    write_config(path, configuration, sessions)
+    sessions = [*sessions, session(after.t, setting.theta.device, team.size)]
+    with team.agreeing():
+        if team.leads:
+            write_config(path, configuration, sessions)
     try:
-        with closing(kept(rounds, after, path / STATE, identity_of(configuration))) as timed:
-            yield from recorded(setting, timed, path / LINES, len(lines))
+        with closing(kept(rounds, after, path / STATE, identity_of(configuration), team)) as timed:
+            yield from recorded(setting, timed, path / LINES, len(lines), team)
     except FedregError as error:
         sessions[-1]["failure"] = str(error)
         with suppress(StorageError):  # the failure itself is what is told
-            write_config(path, configuration, sessions)
+            if team.leads:
+                write_config(path, configuration, sessions)
         raise
 
 
+def told(team: Team, state: Any, device: torch.device) -> tuple[Round, list[dict[str, Any]], list[Line]]:
+    """What the leader found, on each process's device."""
+    if team.size > 1:
+        state = tree_map_only(torch.Tensor, lambda leaf: leaf.cpu(), state)
+        state = tree_map_only(torch.Tensor, lambda leaf: leaf.to(device), team.tell(state))
+    after, sessions, lines = state
+    return after, sessions, lines
+
+
 def kept(
-    rounds: Iterator[Round], after: Round, state: Path, identity: str
+    rounds: Iterator[Round], after: Round, state: Path, identity: str, team: Team
 ) -> Generator[tuple[Round, float], None, None]:
     """Each round with its seconds; checkpoints often enough to lose little, and seldom enough to cost little."""
     last, saved, cost = after, None, 0.0  # the last round that was passed on, the last that was saved, its seconds
     saved_at = perf_counter()
     try:
         while True:
-            if saved is None or perf_counter() - saved_at > cost / SHARE_OF_TIME:
-                begin = perf_counter()
-                save(state, last, identity)
-                saved, saved_at = last, perf_counter()
-                cost = saved_at - begin
+            with team.agreeing():
+                if team.leads and (saved is None or perf_counter() - saved_at > cost / SHARE_OF_TIME):
+                    begin = perf_counter()
+                    save(state, last, identity)
+                    saved, saved_at = last, perf_counter()
+                    cost = saved_at - begin
             begin = perf_counter()
             r = next(rounds, None)
             if r is None:
@@ -96,7 +126,7 @@ def kept(
             yield r, perf_counter() - begin
             last = r  # its line is on record by now
     finally:
-        if saved is not last:
+        if team.leads and saved is not last:
             save(state, last, identity)
 
 
@@ -109,14 +139,18 @@ def save(state: Path, r: Round, identity: str) -> None:
     checkpoint.save(state, r, identity)
 
 
-def recorded(setting: Setting, rounds: Iterator[tuple[Round, float]], path: Path, known: int) -> Iterator[Line]:
+def recorded(
+    setting: Setting, rounds: Iterator[tuple[Round, float]], path: Path, known: int, team: Team
+) -> Iterator[Line]:
     """The line of each round beyond those that are known, once it is in the file."""
-    with path.open("ab", buffering=0) as file:
+    with path.open("ab", buffering=0) if team.leads else nullcontext() as file:
         for r, seconds in rounds:
             if r.t > known:
-                line = measured(setting, r, seconds)
-                with writing(path):
-                    append(file, line.text())
+                line = measured(setting, r, seconds, team)
+                with team.agreeing():
+                    if file is not None:
+                        with writing(path):
+                            append(file, line.text())
                 yield line
 
 
@@ -141,10 +175,10 @@ def found(
     return after, record.sessions, record.lines
 
 
-def measured(setting: Setting, r: Round, train_seconds: float) -> Line:
+def measured(setting: Setting, r: Round, train_seconds: float, team: Team) -> Line:
     """A round's line."""
     begin = perf_counter()
-    score = evaluate(setting.tested(r.theta), r.theta, setting.test)
+    score = evaluate(setting.tested(r.theta), r.theta, setting.test, team=team)
     seconds = perf_counter() - begin
     line = Line(
         r.t, score.accuracy, score.loss, round(train_seconds, 6), round(seconds, 6), r.bytes_down, r.bytes_up,
