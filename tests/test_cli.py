@@ -45,7 +45,7 @@ def test_list_shows_what_there_is(fedreg):
         "scaffold",
         "fedreg",
     }
-    assert table["engines"] == ["sequential", "vectorized"]
+    assert table["engines"] == ["sequential", "vectorized", "distributed"]
 
 
 def test_run_makes_a_run(fedreg, tmp_path):
@@ -97,7 +97,7 @@ def test_compare_makes_runs_a_table_and_a_page(fedreg, tmp_path):
 def test_runs_are_kept_in_a_file_and_reported_from_it(fedreg, tmp_path):
     fedreg("compare", "digits", "--methods", "sgd,fedreg", *QUICK, "--out", "both")
     code, out, _ = fedreg("keep", "both", "-o", "kept/digits.jsonl")
-    assert (code, out) == (0, "kept/digits.jsonl has 2 runs\n")
+    assert (code, out) == (0, "runs in kept/digits.jsonl: 2\n")
     folders, kept = (json.loads(fedreg("report", path, "--json")[1]) for path in ("both", "kept/digits.jsonl"))
     assert [row["best"] for row in kept["methods"]] == [row["best"] for row in folders["methods"]]
     code, _, err = fedreg("keep", "both", "-o", "kept")

@@ -8,7 +8,6 @@ from pathlib import Path
 from shlex import join
 from typing import Annotated, NoReturn
 
-import torch
 import typer
 from rich.console import Console
 from rich.text import Text
@@ -17,19 +16,20 @@ from .core.errors import Diverged, FedregError, require
 from .datasets import SOURCES, Source
 from .datasets.download import add, get
 from .datasets.store import cache
-from .engines import ENGINES, Engine, distributed, joined, sequential, team_of, vectorized
+from .engines import team_of
 from .engines.team import Gone
 from .experiments.experiment import load
 from .experiments.names import nearest
 from .report import catalogue, tables
 from .report.follow import follow, planned, title
-from .report.paper import RESULTS, table_of
+from .report.paper import table_of
 from .report.tell import beside, show, tell
 from .report.terminal import Download, Screen, markdown
 from .runs.comparison import Job, compare, jobs, refuse_taken
 from .runs.crew import crew
 from .runs.device import device_of
 from .runs.disk import StorageError
+from .runs.engine import engine_of
 from .runs.kept import gathered, keep
 from .runs.record import read, told_apart
 from .studies.convergence import table
@@ -161,7 +161,7 @@ def table_(
 ) -> None:
     """Show a table of the paper beside what was measured, and what has not been run."""
     paper = table_of(number)
-    records = tables.fitting(paper, gathered(runs or sorted(RESULTS.glob("runs/*.jsonl"))))
+    records = tables.fitting(paper, gathered(runs or tables.kept(number)))
     found = tables.entries(paper, records)
     show(tables.as_table(number, paper, found, records), tables.view(number, paper, found), as_json)
     if not as_json:
@@ -184,7 +184,11 @@ def data_get(name: DatasetName) -> None:
     """Download a dataset, verify it, and keep it; goes on where it was cut off."""
     source = source_of(name)
     with Download() as download:
-        where = get(source, download.watch)
+        try:
+            where = get(source, download.watch)
+        except KeyboardInterrupt:
+            typer.echo(f"interrupted; what has come is kept. Go on with: fedreg data get {name}", err=True)
+            raise typer.Exit(130) from None
     typer.echo(f"{name} is in {cache() / name}, from {where}")
 
 
@@ -232,20 +236,6 @@ def source_of(name: str) -> Source:
     """The source of the dataset of that name."""
     require(name in SOURCES, f"there is no dataset {name!r} to have{nearest(name, list(SOURCES))}")
     return SOURCES[name]
-
-
-def engine_of(name: str, chunk: int | None, workers: int, device: torch.device) -> Engine:
-    """The engine of that name; vectorized in several processes is distributed."""
-    if name not in ENGINES:
-        raise FedregError(f"--engine {name}: there is no such engine{nearest(name, list(ENGINES))}")
-    if name == "sequential":
-        require(chunk is None, "--chunk is for the engine vectorized, not for sequential; leave it out")
-        require(workers == 1, "--workers is for the engine vectorized, not for sequential; leave it out")
-        return sequential()
-    alone = vectorized() if chunk is None else vectorized(chunk)
-    if name == "distributed" or workers > 1:
-        return distributed(alone.chunk, joined(device))
-    return alone
 
 
 def numbers(text: str) -> list[int]:

@@ -217,7 +217,7 @@ def test_a_damaged_copy_is_named_and_the_old_one_stays(tmp_path, name, raw, said
 
 
 def test_copies_that_are_not_the_official_one_are_refused(tmp_path):
-    with pytest.raises(FedregError, match="not the official numbers"):
+    with pytest.raises(FedregError, match="not the numbers that it is known by"):
         add(SOURCES["mnist"], mnist(tmp_path / "made-up"))
     with pytest.raises(FedregError, match=r"there is no .*none"):
         add(SMALL, tmp_path / "none")

@@ -75,42 +75,51 @@ class Graphs:
         self.pool = self.pool or torch.cuda.graph_pool_handle()
         self.stream = self.stream or torch.cuda.Stream(leaves[0].device)  # type: ignore[no-untyped-call]
         inputs = [leaf.clone() for leaf in leaves]
-        at = torch.zeros(1, dtype=torch.int64, device=leaves[0].device)
-        made: list[torch.cuda.CUDAGraph] = []
-        others = 0
-
-        def begin() -> None:
-            graph = torch.cuda.CUDAGraph()
-            graph.capture_begin(pool=self.pool)
-            made.append(graph)
-
-        def cut() -> None:
-            made[-1].capture_end()
-            begin()
-
-        def walk(step: Step, theta: Vector, schedule: Schedule) -> Vector:
-            nonlocal others
-            at.fill_(1)
-            theta = step(theta, schedule.batch(0))
-            others = len(schedule.key) - 1
-            if others:
-                cut()
-                theta.copy_(step(theta, schedule.batch_at(at)))
-                at.add_(1)
-            cut()
-            return theta
-
+        tape = Tape(self.pool, torch.zeros(1, dtype=torch.int64, device=leaves[0].device))
         gc.collect()  # an old graph that were freed meanwhile would spoil the recording
         torch.cuda.synchronize()
         self.stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self.stream):
-            begin()
+            tape.begin()
             try:
-                outputs = work(walk, tree_unflatten(inputs, spec))
+                outputs = work(tape.walk, tree_unflatten(inputs, spec))
             except BaseException:
                 with suppress(RuntimeError):
-                    made[-1].capture_end()
+                    tape.made[-1].capture_end()
                 raise
-            made[-1].capture_end()
+            tape.made[-1].capture_end()
         torch.cuda.current_stream().wait_stream(self.stream)
-        return Recording(made[0], made[1] if others else None, made[-1], others, at, inputs, outputs)
+        first, *middle, last = tape.made
+        return Recording(first, middle[0] if middle else None, last, tape.others, tape.at, inputs, outputs)
+
+
+class Tape:
+    """Graphs as they are recorded: a new one begins where the steps begin to repeat, and where they end."""
+
+    def __init__(self, pool: Any, at: Tensor) -> None:
+        self.pool, self.at = pool, at
+        self.made: list[torch.cuda.CUDAGraph] = []
+        self.others = 0
+
+    def begin(self) -> None:
+        """Record what the device is given from now on."""
+        graph = torch.cuda.CUDAGraph()
+        graph.capture_begin(pool=self.pool)
+        self.made.append(graph)
+
+    def cut(self) -> None:
+        """Record it in another graph from now on."""
+        self.made[-1].capture_end()
+        self.begin()
+
+    def walk(self, step: Step, theta: Vector, schedule: Schedule) -> Vector:
+        """theta after the first step, and after each other one when that is replayed."""
+        self.at.fill_(1)
+        theta = step(theta, schedule.batch(0))
+        self.others = len(schedule.key) - 1
+        if self.others:
+            self.cut()
+            theta.copy_(step(theta, schedule.batch_at(self.at)))
+            self.at.add_(1)
+        self.cut()
+        return theta

@@ -1,6 +1,8 @@
 """The paper's tables beside what was measured here."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from rich.box import SIMPLE_HEAD
@@ -17,7 +19,7 @@ from ..studies.convergence import table as rows_of
 from .columns import number as said
 from .columns import ranged
 from .page import machines
-from .paper import Column, PaperTable
+from .paper import RESULTS, Column, PaperTable
 
 DIGITS = {"R_0.5": 0, "R_0.9": 0, "R_1.0": 0, "best": 3, "seconds": 2}
 
@@ -39,6 +41,11 @@ class Entry(NamedTuple):
     seeds: list[int]
     commands: list[str]
     failures: list[str]  # why runs stopped for good, those that did
+
+
+def kept(number: str) -> list[Path]:
+    """The runs that come with fedreg, for a table of rounds; their seconds, on shared devices, are none to compare."""
+    return [] if number == "C.2" else sorted(RESULTS.glob("runs/*.jsonl"))
 
 
 def fitting(paper: PaperTable, records: Sequence[Record]) -> list[Record]:
@@ -70,21 +77,23 @@ def entries(paper: PaperTable, records: Sequence[Record]) -> list[Entry]:
     return [
         entry(column, experiment, method, records)
         for column in paper.columns
-        for experiment in map(load, column.experiments)
+        for experiment in (map(load, column.experiments) if column.experiments else [None])
         for method in column.rows
     ]
 
 
-def entry(column: Column, experiment: Experiment, method: str, records: Sequence[Record]) -> Entry:
-    """The row of one method."""
-    about = [record for record in records if record.configuration["experiment"] == experiment.name]
-    mine = [record for record in about if record.configuration["method"] == method and record.lines]
-    reference = experiment.scene.reference
-    row = next((row for row in rows_of(about, reference) if row.method == method), None) if mine else None
+def entry(column: Column, experiment: Experiment | None, method: str, records: Sequence[Record]) -> Entry:
+    """The row of one method; with the paper's numbers alone where no experiment is about it."""
     paper: dict[str, float | None] = {
         measure: None if said == "-" else float(said)
         for measure, said in zip(column.measures, column.rows[method], strict=True)
     }
+    if experiment is None:
+        return Entry(column.dataset, "", method, paper, {}, (0, 0), 0, [], [], [])
+    about = [record for record in records if record.configuration["experiment"] == experiment.name]
+    mine = [record for record in about if record.configuration["method"] == method and record.lines]
+    reference = experiment.scene.reference
+    row = next((row for row in rows_of(about, reference) if row.method == method), None) if mine else None
     lengths = [len(record.lines) for record in mine]
     return Entry(
         column.dataset,
@@ -124,8 +133,10 @@ def as_table(number: str, paper: PaperTable, found: Sequence[Entry], records: Se
 def view(number: str, paper: PaperTable, found: Sequence[Entry]) -> Group:
     """The table for a person: paper | ours in every cell, experiment by experiment."""
     title = Text(f"Table {number}: {paper.about}", style="bold")
-    alike = {(e.dataset, e.experiment): [o for o in found if o.experiment == e.experiment] for e in found}
-    return Group(title, *(part(f"{dataset}: {name}", rows) for (dataset, name), rows in alike.items()))
+    alike: dict[str, list[Entry]] = defaultdict(list)
+    for e in found:
+        alike[f"{e.dataset}: {e.experiment}" if e.experiment else e.dataset].append(e)
+    return Group(title, *(part(heading, rows) for heading, rows in alike.items()))
 
 
 def part(heading: str, rows: Sequence[Entry]) -> Table:
@@ -178,6 +189,8 @@ def notes(number: str, found: Sequence[Entry], records: Sequence[Record]) -> lis
         words = f"--methods sgd,fedreg --seeds {','.join(map(str, e.seeds))} --set plan.rounds={e.rounds[1]} --resume"
         lines.append(f"a row again: fedreg compare {e.experiment} {words}")
         lines.append(f"             fedreg table {number} runs/{e.experiment}")
+    if number == "C.2":
+        lines = ["Seconds are of your own runs, made one at a time: fedreg table C.2 runs/EXPERIMENT"]
     lines += [f"failed: {failure}" for e in found for failure in e.failures]
     lines += [f"{name}: {load(name).scene.about}" for name in dict.fromkeys(e.experiment for e in found if e.ours)]
     shown = {(e.experiment, e.method) for e in found if e.ours}

@@ -15,7 +15,7 @@ import torch
 from ..core.errors import require
 from ..engines.team import Gone
 
-PATIENCE = 20.0  # seconds for the others to end when this process has
+PATIENCE = 5.0  # seconds for the others to end when this process has
 Other = tuple["subprocess.Popen[bytes]", IO[bytes]]  # and where it says what went wrong
 
 
@@ -36,8 +36,8 @@ def crew(size: int, words: Sequence[str]) -> Iterator[None]:
         yield
     except Gone as error:
         who = blame(others)
-        for process, _ in others:  # they would wait for this one, which does not leave before them
-            process.terminate()
+        for process, _ in others:  # they would wait for this one, which does not leave before them; they keep nothing
+            process.kill()
         raise Gone(f"{who}; all whole rounds are kept, go on by --resume" if who else str(error)) from error
     finally:
         end(others)
@@ -83,9 +83,6 @@ def end(others: Sequence[Other]) -> None:
         try:
             process.wait(timeout=PATIENCE)
         except subprocess.TimeoutExpired:
-            process.terminate()
-            try:
-                process.wait(timeout=PATIENCE)
-            except subprocess.TimeoutExpired:
-                process.kill()
+            process.kill()
+            process.wait()
         says.close()
