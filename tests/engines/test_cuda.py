@@ -62,7 +62,7 @@ def plain(monkeypatch):
 def test_a_recorded_round_gives_the_bits_of_one_that_is_not(method, monkeypatch):
     engine = vectorized(2)
     recorded = list(federate(method, F, THETA.cuda(), PEOPLE, LONG, engine=engine))
-    graphs = engine.graphs
+    graphs = engine.recorders["cuda"]
     if not isinstance(method, PFedGP):  # whose factorisation asks the device for a number
         assert any(recording is not None for recording in graphs.known.values())
         assert not graphs.stubborn
@@ -86,5 +86,5 @@ def test_a_network_that_asks_the_device_for_a_number_is_not_recorded():
     f = fedreg.classification(Asking())
     here = list(federate(METHODS["fedreg"], F, THETA.cuda(), PEOPLE, LONG, engine=vectorized(2)))[-1]
     there = list(federate(METHODS["fedreg"], f, THETA.cuda(), PEOPLE, LONG, engine=engine))[-1]
-    assert engine.graphs.stubborn
+    assert engine.recorders["cuda"].stubborn
     assert torch.equal(here.theta, there.theta)

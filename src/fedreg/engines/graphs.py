@@ -1,24 +1,17 @@
-"""CUDA graphs: what a device was once given to do, given to it again at the price of one launch.
-
-Small clients leave a device idle: a step is some hundred kernels of a few microseconds each, and Python takes tens of
-microseconds to launch one. A recorded step is launched whole, to the same bits.
-"""
+"""CUDA graphs: what a device was once given to do, given to it again at the price of one launch."""
 
 import gc
-from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, final
 
 import torch
 from torch import Tensor
-from torch.utils._pytree import tree_flatten, tree_unflatten
+from torch.utils._pytree import tree_unflatten
 
 from ..core.data import Schedule
-from ..core.method import Step, Walk, in_turn
+from ..core.method import Step
 from ..core.types import Vector
-
-MOST = 256  # recordings that are kept; each holds its inputs and outputs
-Work = Callable[[Walk, Any], Any]  # a way to take the steps, inputs -> outputs; the way is given to client_round
+from .recorder import Recorder, Work
 
 
 class Recording(NamedTuple):
@@ -43,32 +36,20 @@ class Recording(NamedTuple):
         return self.outputs
 
 
-class Graphs:
-    """Work on a device, recorded when inputs of the same shapes come for the second time, and replayed from then on."""
+@final
+class Graphs(Recorder[Recording]):
+    """Work on a CUDA device as graphs."""
 
-    def __init__(self) -> None:
-        self.known: dict[Any, Recording | None] = {}  # None: seen once, or not to be recorded
-        self.stubborn: dict[Any, str] = {}  # what cannot be recorded, and why
+    def __init__(self, enough: int = 1) -> None:
+        super().__init__(enough)
         self.pool: Any = None
         self.stream: torch.cuda.Stream | None = None
 
-    def run(self, what: Any, work: Work, inputs: Any) -> Any:
-        """work's outputs for these inputs; what tells apart works whose inputs have the same shapes."""
-        leaves, spec = tree_flatten(inputs)
-        key = (what, spec, tuple((leaf.shape, leaf.dtype, leaf.device) for leaf in leaves))
-        if key not in self.known:
-            outputs = work(in_turn, inputs)
-            self.known[key] = None
-            return outputs
-        if self.known[key] is None and key not in self.stubborn:
-            if sum(recording is not None for recording in self.known.values()) >= MOST:
-                self.known = {key: None}  # shapes change for ever: those that come again are recorded again
-            try:
-                self.known[key] = self.record(work, leaves, spec)
-            except RuntimeError as error:  # no memory, or a number that is asked midway, which no recording can answer
-                self.stubborn[key] = str(error).split("\n")[0]
-        recording = self.known[key]
-        return recording.replay(leaves) if recording else work(in_turn, inputs)
+    def shapes(self, leaves: list[Tensor]) -> Any:
+        return tuple((leaf.shape, leaf.dtype, leaf.device) for leaf in leaves)
+
+    def replay(self, recording: Recording, leaves: list[Tensor]) -> Any:
+        return recording.replay(leaves)
 
     def record(self, work: Work, leaves: list[Tensor], spec: Any) -> Recording:
         """The work's graphs, for inputs like these."""

@@ -15,6 +15,8 @@ from ..core.method import Method, Walk, client_round, in_turn
 from ..core.objective import Objective
 from .cohort import Answer, Sum, Task, weight_of
 from .graphs import Graphs
+from .recorder import Recorder, rounded
+from .traces import Traces
 
 UNLIKE = {"cpu": 2, "cuda": 16}  # how unequal clients may share a chunk: padding costs work, another chunk launches
 
@@ -27,9 +29,9 @@ class vectorized:  # noqa: N801  (used like a function: engine=vectorized(chunk=
     chunk: int = 16
 
     @cached_property
-    def graphs(self) -> Graphs:
-        """What was recorded on a device."""
-        return Graphs()
+    def recorders(self) -> dict[str, Recorder[Any]]:
+        """What was recorded, by the kind of device."""
+        return {"cuda": Graphs(), "cpu": Traces()}
 
     def __post_init__(self) -> None:
         require(self.chunk >= 1, f"vectorized: chunk = {self.chunk}; at least one client must run at a time")
@@ -54,7 +56,8 @@ class vectorized:  # noqa: N801  (used like a function: engine=vectorized(chunk=
         self, method: Method[Any, Any, Any, Any], f: Objective, down: Any, tasks: Sequence[Task]
     ) -> tuple[Any, Any]:
         """What the clients send and what they keep, each stacked along a first dimension."""
-        data, schedule = stack([task.data for task in tasks], [task.schedule for task in tasks])
+        n = rounded(max(len(task.data.w) for task in tasks))
+        data, schedule = stack([task.data.pad(n) for task in tasks], [task.schedule for task in tasks])
         owns = tree_map(lambda *own: torch.stack(own), *(task.own for task in tasks))
 
         def work(walk: Walk, inputs: Any) -> Any:
@@ -63,8 +66,8 @@ class vectorized:  # noqa: N801  (used like a function: engine=vectorized(chunk=
 
         inputs = (down, owns, data, schedule)
         try:
-            on_cuda = down.theta.is_cuda
-            ups, new = self.graphs.run((method, f), work, inputs) if on_cuda else work(in_turn, inputs)
+            recorder = self.recorders.get(down.theta.device.type)
+            ups, new = recorder.run((method, f), work, inputs) if recorder else work(in_turn, inputs)
         except torch.OutOfMemoryError:
             raise
         except RuntimeError as error:
