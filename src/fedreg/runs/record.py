@@ -172,7 +172,9 @@ def find(paths: list[Path]) -> list[Record]:
 def told_apart(records: list[Record]) -> list[Record]:
     """The records of one experiment, named apart where a method was run with several settings."""
     for key in ("experiment", "data", "partition", "network"):
-        known = {json.dumps(chosen({key: record.configuration[key]}), sort_keys=True): record.path for record in records}
+        known = {
+            json.dumps(chosen({key: record.configuration[key]}), sort_keys=True): record.path for record in records
+        }
         require(
             len(known) == 1, f"these runs differ in {key}: {', '.join(map(str, known.values()))}; report them apart"
         )
