@@ -10,7 +10,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from ..core.errors import Diverged, FedregError, require
+from ..core.errors import Diverged, FedregError, StorageError, require
 from ..engines import Engine
 from ..experiments.setting import Setting
 from ..federation.check import check, check_examples
@@ -19,7 +19,7 @@ from ..federation.examples import refuse_not_finite
 from ..federation.rounds import Round, federate, start
 from . import checkpoint
 from .configuration import identity_of, refuse_other, session, write_config
-from .disk import StorageError, sync, writing
+from .disk import sync, writing
 from .record import Line, read
 
 SHARE_OF_TIME = 0.05  # that checkpoints may take
@@ -63,11 +63,15 @@ def run_alone(
     yield from lines[: setting.plan.rounds]
     if min(after.t, len(lines)) >= setting.plan.rounds:
         return
-    rounds = federate(setting.method, setting.f, setting.theta, setting.population, setting.plan, engine, after)
+    identity = identity_of(configuration)
+    records = checkpoint.records_of(path / STATE, after, setting.method, setting.theta, identity)
+    rounds = federate(
+        setting.method, setting.f, setting.theta, setting.population, setting.plan, engine, after, records
+    )
     sessions = [*sessions, session(after.t, setting.theta.device)]
     write_config(path, configuration, sessions)
     try:
-        with closing(kept(rounds, after, path / STATE, identity_of(configuration))) as timed:
+        with closing(kept(rounds, after, path / STATE, identity)) as timed:
             yield from recorded(setting, timed, path / LINES, len(lines))
     except FedregError as error:
         sessions[-1]["failure"] = str(error)
