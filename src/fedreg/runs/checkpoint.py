@@ -36,11 +36,15 @@ def save(path: Path, r: Round, run: str) -> None:
     header = {"fedreg": json.dumps(about, sort_keys=True)}
     with writing(path), put_in_place(path) as new:
         save_file({name: leaf.detach().cpu().clone() for name, leaf in tensors.items()}, new, metadata=header)
-    if records is not None:
-        for file in files(path):
-            if file != records.path:
-                with writing(file):
-                    file.unlink(missing_ok=True)
+    leave(path, records)
+
+
+def leave(path: Path, records: Records | None) -> None:
+    """Remove the files of what clients keep that a checkpoint does not need, if it names the one that it does."""
+    for file in files(path) if records else ():
+        if file != records.path:  # type: ignore[union-attr]
+            with writing(file):
+                file.unlink(missing_ok=True)
 
 
 def on_disk(path: Path, owns: Owns, run: str) -> tuple[Records | None, Owns]:

@@ -16,6 +16,7 @@ from ..experiments.setting import Setting
 from ..federation.check import check, check_examples
 from ..federation.evaluation import evaluate
 from ..federation.examples import refuse_not_finite
+from ..federation.keeping import owns_of
 from ..federation.rounds import Round, federate, start
 from . import checkpoint
 from .configuration import identity_of, refuse_other, session, write_config
@@ -44,7 +45,7 @@ def verify(setting: Setting, engine: Engine, configuration: Mapping[str, Any], p
         return
     require(path.is_dir(), f"{path} is no folder; name another place by --out")
     if not (path / "config.json").exists():
-        strangers = [entry.name for entry in path.iterdir() if entry.name != "lock"]
+        strangers = [entry.name for entry in path.iterdir() if entry.name not in ("lock", "config.json.new")]
         require(not strangers, f"{path} is not empty and holds no run (but {strangers[:3]}); name another by --out")
         return
     record = read(path)
@@ -63,14 +64,12 @@ def run_alone(
     yield from lines[: setting.plan.rounds]
     if min(after.t, len(lines)) >= setting.plan.rounds:
         return
-    identity = identity_of(configuration)
-    records = checkpoint.records_of(path / STATE, after, setting.method, setting.theta, identity)
-    rounds = federate(
-        setting.method, setting.f, setting.theta, setting.population, setting.plan, engine, after, records
-    )
     sessions = [*sessions, session(after.t, setting.theta.device)]
     write_config(path, configuration, sessions)
+    s, identity = setting, identity_of(configuration)
     try:
+        records = checkpoint.records_of(path / STATE, after, s.method, s.theta, identity)
+        rounds = federate(s.method, s.f, s.theta, s.population, s.plan, engine, after, records)
         with closing(kept(rounds, after, path / STATE, identity)) as timed:
             yield from recorded(setting, timed, path / LINES, len(lines))
     except FedregError as error:
@@ -137,6 +136,7 @@ def found(
     if not state.exists():
         return first, record.sessions, record.lines
     after = checkpoint.load(state, setting.method, setting.theta, identity_of(configuration))
+    checkpoint.leave(state, owns_of(after.owns).records())
     require(
         len(record.lines) >= after.t,
         f"{path}: {LINES} has {len(record.lines)} lines but the checkpoint is of round {after.t}; "
