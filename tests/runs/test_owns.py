@@ -22,12 +22,12 @@ from .test_run import SMALL, bits, without_seconds, world
 PEOPLE = population(6)
 DESCRIPTION = prepare(load("digits", SMALL), "scaffold", 0).description
 CONFIGURATION = {**DESCRIPTION, "engine": {"name": "sequential"}, "command": "fedreg run"}
-PLAN = Plan(rounds=9, cohort=3, epochs=1, batch_size=4)
+PLAN = Plan(rounds=6, cohort=3, epochs=1, batch_size=4)
 SETTING = Setting(Scaffold(0.1), F, THETA, PEOPLE, PLAN, Examples(PEOPLE.x, PEOPLE.y), lambda theta: F, DESCRIPTION)
 RECORD = THETA.nbytes
 
 
-def small(path, resume=False, rounds=9):
+def small(path, resume=False, rounds=6):
     """A run of six clients that leaves its file for a smaller one every few rounds."""
     setting = replace(SETTING, plan=replace(PLAN, rounds=rounds))
     return run(setting, sequential(), CONFIGURATION, path, resume)
@@ -52,7 +52,7 @@ def whole(tmp_path_factory):
 
 def test_only_the_file_that_the_checkpoint_names_is_left(whole, each_round, tmp_path):
     _, lines, states = whole
-    assert sorted(states) == ["checkpoint.3.owns", "checkpoint.safetensors"]
+    assert sorted(states) == ["checkpoint.2.owns", "checkpoint.safetensors"]
     assert without_seconds(list(small(tmp_path / "often"))) == without_seconds(lines)
     assert state(tmp_path / "often") == states  # whenever checkpoints were written
 
@@ -95,7 +95,27 @@ def test_killed_at_every_change_of_the_disk(whole, each_round, tmp_path):
         assert without_seconds(list(small(path, resume=(path / "config.json").exists()))) == without_seconds(lines)
         assert state(path) == states, f"killed at change {moments}"
         moments += 1
-    assert moments > 9 * (3 + 6)
+    assert moments > 6 * (3 + 6)
+
+
+def test_records_are_on_the_disk_before_a_checkpoint_names_them(each_round, tmp_path, monkeypatch):
+    """A power cut leaves no test to look; what is looked at is the order of calls."""
+    waiting, late, checkpoint_name = set(), [], "checkpoint.safetensors"
+    pwrite, fsync, move = os.pwrite, os.fsync, os.replace
+
+    def putting(old, new):
+        if str(new).endswith(checkpoint_name):
+            late.append(str(max(tmp_path.glob("run/*.owns"))) in waiting)
+        move(old, new)
+
+    def name(fd):
+        return os.readlink(f"/proc/self/fd/{fd}")
+
+    monkeypatch.setattr(os, "pwrite", lambda fd, rest, at: waiting.add(name(fd)) or pwrite(fd, rest, at))
+    monkeypatch.setattr(os, "fsync", lambda fd: waiting.discard(name(fd)) or fsync(fd))
+    monkeypatch.setattr(os, "replace", putting)
+    list(small(tmp_path / "run"))
+    assert late == [True] + [False] * 6  # the first names none
 
 
 def test_a_checkpoint_costs_what_is_new(each_round, tmp_path, monkeypatch):
@@ -126,7 +146,7 @@ def damaged(whole, tmp_path):
     import shutil
 
     shutil.copytree(whole[0], tmp_path / "damaged")
-    return tmp_path / "damaged", tmp_path / "damaged" / "checkpoint.3.owns"
+    return tmp_path / "damaged", tmp_path / "damaged" / "checkpoint.2.owns"
 
 
 @pytest.mark.parametrize(
@@ -134,7 +154,7 @@ def damaged(whole, tmp_path):
     [
         (
             lambda file: file.unlink(),
-            r"checkpoint\.3\.owns: it is not there; restore it from a copy, or move the check",
+            r"checkpoint\.2\.owns: it is not there; restore it from a copy, or move the check",
         ),
         (lambda file: file.write_bytes(file.read_bytes()[: 3 * RECORD]), r"it has \d+ bytes, and \d+ are needed"),
         (lambda file: file.write_bytes(file.read_bytes().replace(b'"run": "', b'"run": "0')[1:]), "another run"),
@@ -146,10 +166,10 @@ def test_damage_is_named_and_the_remedy_works(whole, damaged, damage, said):
     path, file = damaged
     damage(file)
     with pytest.raises(FedregError, match=said) as caught:
-        list(small(path, resume=True, rounds=12))
+        list(small(path, resume=True, rounds=9))
     assert "\n" not in str(caught.value)
     (path / "checkpoint.safetensors").rename(path / "away")
-    assert len(list(small(path, resume=True))) == 9
+    assert len(list(small(path, resume=True))) == 6
     assert state(path) == whole[2]
 
 
@@ -165,10 +185,10 @@ def test_an_index_changed_by_hand_is_named(whole, damaged):
     ):
         save_file({**tensors, **change}, file, metadata=header)
         with pytest.raises(FedregError, match="was changed by hand"):
-            list(small(path, resume=True, rounds=12))
-    save_file(tensors, file, metadata={"fedreg": header["fedreg"].replace('"owns": 3', '"owns": "../3"')})
+            list(small(path, resume=True, rounds=9))
+    save_file(tensors, file, metadata={"fedreg": header["fedreg"].replace('"owns": 2', '"owns": "../2"')})
     with pytest.raises(FedregError, match="was changed by hand"):
-        list(small(path, resume=True, rounds=12))
+        list(small(path, resume=True, rounds=9))
 
 
 def test_a_checkpoint_of_the_first_format(whole, damaged, tmp_path):
@@ -180,7 +200,7 @@ def test_a_checkpoint_of_the_first_format(whole, damaged, tmp_path):
     with pytest.raises(
         FedregError, match="of an earlier version of fedreg, which had in it what clients keep; go on w"
     ):
-        list(small(path, resume=True, rounds=12))
+        list(small(path, resume=True, rounds=9))
     lines = list(world(tmp_path / "fedavg", "fedavg"))
     file = tmp_path / "fedavg" / "checkpoint.safetensors"
     before, tensors = bits(tmp_path / "fedavg"), load_file(file)
