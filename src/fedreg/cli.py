@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from .core.errors import Diverged, FedregError, require
+from .core.errors import Diverged, FedregError, StorageError, require
 from .datasets import SOURCES, Source
 from .datasets.download import add, get
 from .datasets.store import cache
@@ -28,7 +28,6 @@ from .report.terminal import Download, Screen, markdown
 from .runs.comparison import Job, compare, jobs, refuse_taken
 from .runs.crew import crew
 from .runs.device import device_of
-from .runs.disk import StorageError
 from .runs.engine import engine_of
 from .runs.kept import gathered, keep
 from .runs.record import read, told_apart

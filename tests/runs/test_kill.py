@@ -46,7 +46,10 @@ def stop_at(process, out, rounds, how):
 
 
 def digest(out):
-    return hashlib.sha256((out / "checkpoint.safetensors").read_bytes()).hexdigest()
+    """Of the checkpoint and of the file in which it has what clients keep, by name."""
+    files = sorted(out.glob("checkpoint*"))
+    assert len(files) == 2
+    return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
 
 
 def numbers(out):

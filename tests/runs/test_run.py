@@ -8,13 +8,13 @@ import pytest
 import torch
 
 from fedreg import Diverged, FedregError
+from fedreg.core.errors import StorageError
 from fedreg.engines import sequential
 from fedreg.experiments.experiment import load
 from fedreg.experiments.setting import prepare
 from fedreg.runs import checkpoint, disk
 from fedreg.runs import run as module
 from fedreg.runs.configuration import identity_of
-from fedreg.runs.disk import StorageError
 from fedreg.runs.record import find, read
 from fedreg.runs.run import run
 
@@ -57,6 +57,7 @@ def test_a_run_is_recorded_round_by_round(whole):
     assert record.sessions[0]["versions"]["torch"] == torch.__version__
     assert record.sessions[0]["machine"]["cores"] == os.cpu_count()
     assert sorted(entry.name for entry in path.iterdir()) == [
+        "checkpoint.0.owns",
         "checkpoint.safetensors",
         "config.json",
         "lock",
@@ -269,7 +270,7 @@ def test_a_run_that_diverges_keeps_its_rounds_and_says_why(tmp_path, monkeypatch
     from fedreg.federation.evaluation import Score
 
     scores = iter([Score(0.5, 1.0), Score(0.5, 1.0), Score(0.1, float("nan"))])
-    monkeypatch.setattr(module, "evaluate", lambda *_: next(scores))
+    monkeypatch.setattr(module, "evaluate", lambda *_, **__: next(scores))
     begun = world(tmp_path / "run")
     with pytest.raises(Diverged, match="round 3: the test loss is nan; use a smaller learning rate"):
         list(begun)

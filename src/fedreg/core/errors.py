@@ -9,6 +9,19 @@ class Diverged(FedregError):
     """Parameters or a loss stopped being finite numbers."""
 
 
+class StorageError(FedregError):
+    """The disk did not take what was written."""
+
+
+def not_written(path: object, error: Exception) -> StorageError:
+    """The error that says what the disk did not take, and why."""
+    reason = getattr(error, "strerror", None) or str(error)
+    return StorageError(
+        f"cannot write {path}: {reason}; make room or mend its rights and go on (a run by --resume), "
+        "or name another place"
+    )
+
+
 def require(truth: bool, otherwise: str) -> None:
     """Nothing if truth holds; else the error that says otherwise."""
     if not truth:

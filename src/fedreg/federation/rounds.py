@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import floor
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -16,6 +17,7 @@ from ..core.rng import rng
 from ..core.types import Vector
 from ..engines import Engine, Task, vectorized
 from .check import check
+from .keeping import Owns, Records, grown, owns_of, records_of
 from .population import Population
 
 
@@ -69,14 +71,16 @@ def federate(
     plan: Plan,
     engine: Engine | type[Engine] | None = None,
     after: Round | None = None,
+    keep_in: Path | str | Records | None = None,
 ) -> Iterator[Round]:
-    """Yield the federation after each round; pass any Round as after to go on from it, bit for bit."""
+    """Yield the federation after each round, and after any Round go on bit for bit; keep_in: a folder for all owns."""
     run = engine_of(engine)
     outputs = check(method, f, theta, population, plan.cohort, run)
     first = start(method, theta)
     if after is not None:
         refuse_other(after, first, len(population))
-    return rounds(method, f, population, plan, run, after or first, outputs)
+    records = records_of(keep_in, method.enrol(theta.detach()))
+    return rounds(method, f, population, plan, run, after or first, outputs, records)
 
 
 def engine_of(engine: object) -> Engine:
@@ -112,7 +116,7 @@ def refuse_other(after: Round, first: Round, population: int) -> None:
 def start(method: Method[Any, Any, Any, Any], theta: Vector) -> Round:
     """The federation before its first round."""
     theta = theta.detach()
-    return Round(0, theta, method.init(theta), {})
+    return Round(0, theta, method.init(theta), Owns())
 
 
 def rounds(
@@ -123,9 +127,10 @@ def rounds(
     engine: Engine,
     after: Round,
     outputs: int,
+    records: Records | None,
 ) -> Iterator[Round]:
     """The loop behind federate, once everything has been checked."""
-    t, server, owns = after.t, after.server, after.owns
+    t, server, owns = after.t, after.server, owns_of(after.owns)
     while t < plan.rounds:
         t += 1
         clients, dropped = cohort(plan, t, len(population))
@@ -141,9 +146,11 @@ def rounds(
             tasks.append(Task(i, own, data, batches, n if plan.weights == "size" else 1))
         try:
             mean, kept = engine(method, f, down, tasks)
+            new = {i: own for i, own in zip(clients, kept, strict=True) if own}
+            owns, records = grown(owns, new, records)
         except Diverged as error:
             raise Diverged(f"round {t}: {error}; use a smaller learning rate") from error
-        owns = {**owns, **{i: own for i, own in zip(clients, kept, strict=True) if own}}
+        del tasks, kept, new  # a cohort's, which may be large
         server = method.update(server, mean, Cohort(len(clients), len(population)))
         theta = method.broadcast(server).theta
         yield Round(t, theta, server, owns, clients, dropped, size_of(down), size_of(mean))

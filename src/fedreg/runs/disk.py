@@ -7,11 +7,7 @@ from pathlib import Path
 
 from safetensors import SafetensorError
 
-from ..core.errors import FedregError
-
-
-class StorageError(FedregError):
-    """The disk did not take what was written."""
+from ..core.errors import not_written
 
 
 @contextmanager
@@ -20,11 +16,7 @@ def writing(path: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, SafetensorError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise StorageError(
-            f"cannot write {path}: {reason}; make room or mend its rights and go on (a run by --resume), "
-            "or name another place"
-        ) from error
+        raise not_written(path, error) from error
 
 
 @contextmanager

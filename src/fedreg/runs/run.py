@@ -3,8 +3,10 @@
 import os
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
+from functools import partial
 from io import FileIO
 from pathlib import Path
+from tempfile import gettempdir
 from time import perf_counter
 from typing import Any
 
@@ -12,19 +14,21 @@ import torch
 from filelock import FileLock, Timeout
 from torch.utils._pytree import tree_map_only
 
-from ..core.errors import Diverged, FedregError, require
+from ..core.errors import Diverged, FedregError, StorageError, require
 from ..engines import Engine, Team, team_of
 from ..experiments.setting import Setting
 from ..federation.check import check, check_examples
 from ..federation.evaluation import evaluate
 from ..federation.examples import refuse_not_finite
+from ..federation.keeping import Records, grown, owns_of, records_of
 from ..federation.rounds import Round, federate, start
 from . import checkpoint
 from .configuration import identity_of, refuse_other, session, write_config
-from .disk import StorageError, sync, writing
+from .disk import sync, writing
 from .record import Line, read
 
 SHARE_OF_TIME = 0.05  # that checkpoints may take
+AT_ONCE = 16  # clients of which a leader tells what they keep
 LINES, STATE = "rounds.jsonl", "checkpoint.safetensors"
 
 
@@ -59,7 +63,7 @@ def refuse_folder(configuration: Mapping[str, Any], path: Path, resume: bool) ->
     """An error if the run cannot be in this folder, where something is."""
     require(path.is_dir(), f"{path} is no folder; name another place by --out")
     if not (path / "config.json").exists():
-        strangers = [entry.name for entry in path.iterdir() if entry.name != "lock"]
+        strangers = [entry.name for entry in path.iterdir() if entry.name not in ("lock", "config.json.new")]
         require(not strangers, f"{path} is not empty and holds no run (but {strangers[:3]}); name another by --out")
         return
     record = read(path)
@@ -76,17 +80,21 @@ def run_alone(
     """run, in a folder where nobody else writes."""
     with team.agreeing():
         state = found(setting, configuration, path) if team.leads else None
-    after, sessions, lines = told(team, state, setting.theta.device)
+    after, sessions, lines, records = told(team, state, setting)
     yield from lines[: setting.plan.rounds]
     if min(after.t, len(lines)) >= setting.plan.rounds:
         return
-    rounds = federate(setting.method, setting.f, setting.theta, setting.population, setting.plan, engine, after)
     sessions = [*sessions, session(after.t, setting.theta.device, team.size)]
     with team.agreeing():
         if team.leads:
             write_config(path, configuration, sessions)
+    s, identity = setting, identity_of(configuration)
     try:
-        with closing(kept(rounds, after, path / STATE, identity_of(configuration), team)) as timed:
+        with team.agreeing():
+            if team.leads:
+                records = checkpoint.records_of(path / STATE, after, s.method, s.theta, identity)
+        rounds = federate(s.method, s.f, s.theta, s.population, s.plan, engine, after, records)
+        with closing(kept(rounds, after, path / STATE, identity, team)) as timed:
             yield from recorded(setting, timed, path / LINES, len(lines), team)
     except FedregError as error:
         sessions[-1]["failure"] = str(error)
@@ -96,13 +104,26 @@ def run_alone(
         raise
 
 
-def told(team: Team, state: Any, device: torch.device) -> tuple[Round, list[dict[str, Any]], list[Line]]:
-    """What the leader found, on each process's device."""
-    if team.size > 1:
-        state = tree_map_only(torch.Tensor, lambda leaf: leaf.cpu(), state)
-        state = tree_map_only(torch.Tensor, lambda leaf: leaf.to(device), team.tell(state))
-    after, sessions, lines = state
-    return after, sessions, lines
+def told(team: Team, state: Any, setting: Setting) -> tuple[Round, list[dict[str, Any]], list[Line], Records | None]:
+    """What the leader found, on each process's device; the others have a file of their own for what clients keep."""
+    if team.size == 1:
+        return (*state, None)
+    on_cpu, here = partial(moved, torch.device("cpu")), partial(moved, setting.theta.device)
+    whole = state[0].owns if team.leads else {}
+    said: Any = (on_cpu(state[0]._replace(owns={})), *state[1:], sorted(whole)) if team.leads else None
+    after, sessions, lines, clients = team.tell(said)
+    records = None if team.leads else records_of(gettempdir(), setting.method.enrol(setting.theta))
+    owns = owns_of({})
+    for k in range(0, len(clients), AT_ONCE):
+        part = team.tell({i: on_cpu(whole[i]) for i in clients[k : k + AT_ONCE]} if team.leads else None)
+        if not team.leads:
+            owns, records = grown(owns, here(part), records)
+    return state[0] if team.leads else here(after)._replace(owns=owns), sessions, lines, records
+
+
+def moved(device: torch.device, tree: Any) -> Any:
+    """The same with its tensors on a device."""
+    return tree_map_only(torch.Tensor, lambda leaf: leaf.to(device), tree)
 
 
 def kept(
@@ -167,6 +188,7 @@ def found(
     if not state.exists():
         return first, record.sessions, record.lines
     after = checkpoint.load(state, setting.method, setting.theta, identity_of(configuration))
+    checkpoint.leave(state, owns_of(after.owns).records())
     require(
         len(record.lines) >= after.t,
         f"{path}: {LINES} has {len(record.lines)} lines but the checkpoint is of round {after.t}; "
