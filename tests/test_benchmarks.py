@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import numpy as np
@@ -47,6 +48,40 @@ def work(tmp_path):
     (tmp_path / "work.json").write_text(json.dumps(words))
     np.savez(tmp_path / "work.npz", **arrays)
     return tmp_path / "work.json"
+
+
+@pytest.fixture(scope="module")
+def tell():
+    """The module that judges runs and prints them."""
+    spec = spec_from_file_location("peers_tell", PEERS / "tell.py")
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def run(peer, norm=2.0, accuracy=0.5, repetition=0, training=1.0):
+    """A made-up run of three rounds."""
+    return {"peer": peer, "setup": "--threads 1", "repetition": repetition, "start": 0.5, "compilation": 0.0,
+            "training": [9.0, training, training], "evaluation": [9.0, 0.25, 0.25], "norms": [norm, 3.0, 4.0],
+            "accuracies": [0.1, 0.2, accuracy], "versions": {"python": "3"}, "peak_mb": 100}  # fmt: skip
+
+
+def test_other_numbers_than_the_plain_loops_are_no_result(tell):
+    limits = {"norm": 1e-5, "accuracy": 0.01}
+    plain = run("plain")
+    assert tell.wrong(run("peer"), plain, limits) is None
+    assert tell.wrong(run("peer", norm=2.0 + 1e-6, accuracy=0.509), plain, limits) is None
+    assert "round 1 the parameters" in tell.wrong(run("peer", norm=2.001), plain, limits)
+    assert "round 3 the accuracy is 0.0200" in tell.wrong(run("peer", accuracy=0.52), plain, limits)
+    assert "norm" in tell.wrong(run("peer", norm=float("nan")), plain, limits)
+
+
+def test_the_table_leaves_out_the_first_round_and_nobody_who_failed(tell):
+    records = [run("plain"), run("plain", repetition=1, training=3.0), run("peer", training=4.0)]
+    text = tell.table("work", [*records, {"peer": "other", "failed": "not installed: no such version"}], [2, 1])
+    row = next(line for line in text.splitlines() if line.startswith("peer ") and "threads" in line)
+    assert row.split()[-9:] == ["8.00", "8.25", "3.67", "-", "8.50", "3.40", "-", "0.5000", "100"]
+    assert "other: no result: not installed: no such version" in text
 
 
 def told(script, work):

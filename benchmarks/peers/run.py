@@ -25,7 +25,7 @@ from deal import dealt
 from memory import Memory
 from peers import BENCH, HERE, PEERS, Peer, Unable, environment, interpreter, last
 from protocol import LAUNCHED
-from tell import machine, seconds, table
+from tell import machine, seconds, table, wrong
 
 WORKS = tomllib.loads((HERE / "works.toml").read_text(encoding="utf-8"))
 
@@ -34,7 +34,7 @@ def run(peer: Peer, setup: str, work: Path, limit: float) -> dict:
     """What one run told, and its memory."""
     command = [str(interpreter(peer)), str(HERE / peer.script), str(work), *setup.split()]
     variables = {**environment(peer), LAUNCHED: str(perf_counter())}
-    with (BENCH / "output.txt").open("w+", encoding="utf-8") as output:
+    with (BENCH / f"{peer.script}.txt").open("w+", encoding="utf-8") as output:
         process = subprocess.Popen(
             command, env=variables, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
         )
@@ -76,20 +76,6 @@ def best_setup(peer: Peer, work: Path | None, limit: float) -> str:
     if not taken:
         raise Unable(reasons[0])
     return min(taken, key=lambda setup: taken[setup])
-
-
-def wrong(told: dict, plain: dict, work: dict) -> str | None:
-    """Why a run is no result, if it is none: it has computed something else than the plain loop."""
-    if "norms" not in plain or "norms" not in told:
-        return None
-    norm = abs(told["norms"][0] / plain["norms"][0] - 1)
-    if not norm <= work["norm"]:
-        return f"after round 1 the parameters' norm is {norm:.1e} of it away from the plain loop's"
-    away = [abs(a - b) for a, b in zip(told["accuracies"], plain["accuracies"], strict=True)]
-    most = max(away)
-    if not most <= work["accuracy"]:
-        return f"after round {away.index(most) + 1} the accuracy is {most:.4f} away from the plain loop's"
-    return None
 
 
 def measure(name: str, rounds: int, repetitions: int, setups: dict[str, str], limit: float) -> Iterator[dict]:

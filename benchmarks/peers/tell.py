@@ -1,4 +1,4 @@
-"""What the runs gave, as a table."""
+"""What the runs gave: whether they are a result, and the table."""
 
 import os
 import platform
@@ -24,6 +24,20 @@ def seconds(record: dict, every: int) -> float:
     """Seconds of all rounds after the first, where every so manieth is tested."""
     tests = [s for t, s in enumerate(record["evaluation"], 1) if t > 1 and t % every == 0]
     return sum(record["training"][1:]) + sum(tests)
+
+
+def wrong(told: dict, plain: dict, work: dict) -> str | None:
+    """Why a run is no result, if it is none: it has computed something else than the plain loop."""
+    if "norms" not in plain or "norms" not in told:
+        return None
+    norm = abs(told["norms"][0] / plain["norms"][0] - 1)
+    if not norm <= work["norm"]:
+        return f"after round 1 the parameters' norm is {norm:.1e} of it away from the plain loop's"
+    away = [abs(a - b) for a, b in zip(told["accuracies"], plain["accuracies"], strict=True)]
+    most = max(away)
+    if not most <= work["accuracy"]:
+        return f"after round {away.index(most) + 1} the accuracy is {most:.4f} away from the plain loop's"
+    return None
 
 
 def spread(values: list[float], digits: int) -> str:

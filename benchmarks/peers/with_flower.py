@@ -1,6 +1,7 @@
 """FedAvg by Flower's simulation: its FedAvg strategy, its ClientApp, Ray's actors.
 
 A node a client, as Flower has it; or with --few as many nodes as a cohort, each told in every round whom it is to be.
+Ray and its actors start in what counts as the first round, since Flower's server does not wait for them.
 """
 
 from collections.abc import Iterable
@@ -48,6 +49,7 @@ def client_app(path: Path, threads: int) -> ClientApp:
 
     @app.train()
     def train(message: Message, context: Context) -> Message:
+        """The parameters after a client's round; its weight in the mean is that of any other."""
         client = client_of(path, threads)
         client.module.load_state_dict(message.content["arrays"].to_torch_state_dict())
         client.train(message.content["config"]["t"], message.content["config"]["k"])
@@ -64,6 +66,7 @@ def server_app(ask: Asked, nodes: int, diary: Diary) -> ServerApp:
     server, app = Client(ask.work), ServerApp()
 
     def evaluate(t: int, arrays: ArrayRecord) -> MetricRecord:
+        """The accuracy after round t; before the first, the diary begins."""
         if t == 0:
             diary.begin()
             return MetricRecord()
@@ -74,6 +77,7 @@ def server_app(ask: Asked, nodes: int, diary: Diary) -> ServerApp:
 
     @app.main()
     def main(grid: Grid, context: Context) -> None:
+        """All rounds."""
         first = ArrayRecord(server.module.state_dict())
         Dealt(ask, nodes).start(grid, first, num_rounds=ask.work.rounds, evaluate_fn=evaluate)
 

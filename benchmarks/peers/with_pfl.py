@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from torch_client import AT_ONCE, Client, sent_by
 
+ALL = 10**9  # a batch of all examples: pfl tests a client's before and after its first training
 RANK, ADDRESSES = "PFL_WORKER_RANK", "PFL_WORKER_ADDRESSES"
 
 
@@ -64,7 +65,7 @@ def federation(client: Client, work: Work) -> object:
 
         def iter(self, batch_size: int) -> Iterator[tuple[Tensor, Tensor]]:
             """The batches of the next epoch; or all of it, where pfl looks at it before the first round."""
-            if batch_size is None or batch_size > work.batch_size:
+            if batch_size == ALL:
                 return iter([self.raw_data])
             self.epoch += 1
             return client.batches(*divmod(self.user_id, size), self.epoch - 1)
@@ -118,7 +119,7 @@ def main() -> None:
     from pfl.aggregate.weighting import WeightByUser
     from pfl.algorithm.base import NNAlgorithmParams
     from pfl.algorithm.federated_averaging import FederatedAveraging
-    from pfl.hyperparam import NNTrainHyperParams
+    from pfl.hyperparam import NNEvalHyperParams, NNTrainHyperParams
     from pfl.model.pytorch import PyTorchModel
 
     work, client = ask.work, Client(ask.work)
@@ -130,6 +131,7 @@ def main() -> None:
         SimulatedBackend(data, data, [WeightByUser()]),
         model,
         NNTrainHyperParams(local_num_epochs=work.epochs, local_learning_rate=work.lr, local_batch_size=work.batch_size),
+        NNEvalHyperParams(local_batch_size=ALL),
         callbacks=[tested_by(diary, client)],
         send_metrics_to_platform=False,
     )
