@@ -1,4 +1,4 @@
-"""FedAvg by fedreg: its default engine, cohorts and shuffles of its own drawing, its own test."""
+"""FedAvg by fedreg: its default engine, or client after client; cohorts and shuffles of its own drawing."""
 
 import fedreg  # before torch: it decides how torch's threads wait
 
@@ -21,7 +21,8 @@ def main() -> None:
     f = fedreg.classification(NETWORKS[work.network](tuple(x.shape[1:]), 10))
     theta = torch.cat([torch.from_numpy(array).flatten() for array in work.initial])
     plan = fedreg.Plan(work.rounds, work.cohorts.shape[1], work.epochs, work.batch_size, work.seed)
-    rounds = fedreg.federate(fedreg.FedAvg(work.lr), f, theta, population, plan)
+    engine = fedreg.engines.sequential() if ask.sequential else None
+    rounds = fedreg.federate(fedreg.FedAvg(work.lr), f, theta, population, plan, engine)
     diary.begin()
     for r in rounds:
         diary.trained()

@@ -29,6 +29,7 @@ ACTORS = ["--processes 2 --threads 1", "--processes 1 --threads 2"]
 PEERS = {
     "plain": Peer("plain.py", None, ONE_PROCESS),
     "fedreg": Peer("ours.py", None, ONE_PROCESS),
+    "fedreg-sequential": Peer("ours.py", None, [f"--sequential {words}" for words in ONE_PROCESS]),
     "pfl": Peer("with_pfl.py", "pfl", ONE_PROCESS),
     "pfl-two": Peer("with_pfl.py", "pfl", ["--processes 2 --threads 1"]),
     "fedlab": Peer("with_fedlab.py", "fedlab", ONE_PROCESS),

@@ -53,6 +53,7 @@ class Asked(NamedTuple):
     threads: int
     processes: int
     few: bool
+    sequential: bool
 
 
 def read(path: Path) -> Work:
@@ -71,8 +72,9 @@ def asked() -> Asked:
     parser.add_argument("--threads", type=int, default=1, help="of each process")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--few", action="store_true", help="Flower: no more nodes than a cohort has")
+    parser.add_argument("--sequential", action="store_true", help="fedreg: client after client")
     words = parser.parse_args()
-    return Asked(words.work, read(words.work), words.threads, words.processes, words.few)
+    return Asked(words.work, read(words.work), words.threads, words.processes, words.few, words.sequential)
 
 
 class Diary:
