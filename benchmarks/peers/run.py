@@ -19,13 +19,14 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from signal import SIGKILL
+from statistics import median
 from time import perf_counter
 
 from deal import dealt
 from memory import Memory
 from peers import BENCH, HERE, PEERS, Peer, Unable, environment, interpreter, last
 from protocol import LAUNCHED
-from tell import machine, seconds, table, wrong
+from tell import machine, table, wrong
 
 WORKS = tomllib.loads((HERE / "works.toml").read_text(encoding="utf-8"))
 
@@ -63,14 +64,15 @@ def end(process: subprocess.Popen) -> None:
 
 
 def best_setup(peer: Peer, work: Path | None, limit: float) -> str:
-    """The setup whose rounds after the first take the least time, in a trial; with none, the first."""
+    """The setup whose median round takes the least time, in a trial; with none, the first."""
     interpreter(peer)
     if len(peer.setups) == 1 or work is None:
         return peer.setups[0]
     taken, reasons = {}, []
     for setup in peer.setups:
         try:
-            taken[setup] = seconds(run(peer, setup, work, limit), 1)
+            told = run(peer, setup, work, limit)
+            taken[setup] = median(told["training"][1:]) + median(told["evaluation"][1:])
         except Unable as error:
             reasons.append(str(error))
     if not taken:
