@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-slow lint results
+.PHONY: demo test test-slow lint results bench-peers
 
 demo: .venv/installed
 	$(BIN)/fedreg compare digits --resume
@@ -20,6 +20,11 @@ lint: .venv/developed
 
 results: .venv/developed
 	$(BIN)/python benchmarks/results.py
+
+# The same work by fedreg, Flower, pfl-research, FedLab, FedJAX and a plain loop: make bench-peers PEERS='--rounds 3'
+bench-peers: .venv/developed
+	$(BIN)/fedreg data get mnist
+	$(BIN)/python benchmarks/peers/run.py $(PEERS)
 
 .venv/installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("fedreg needs Python 3.11 or later, this is " + sys.version.split()[0] + "; set PYTHON=") if sys.version_info < (3, 11) else None'

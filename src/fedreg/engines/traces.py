@@ -21,7 +21,8 @@ def mark(theta: Tensor) -> Tensor:
 
 
 @mark.register_vmap
-def _(info: Any, in_dims: Any, theta: Tensor) -> tuple[Tensor, Any]:
+def marks(info: Any, in_dims: Any, theta: Tensor) -> tuple[Tensor, Any]:
+    """The thetas of many clients, marked as one."""
     return mark(theta), in_dims[0]
 
 
