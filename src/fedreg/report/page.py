@@ -107,7 +107,8 @@ def table(rows: Sequence[Row], reference: str) -> str:
             cells["MB to 0.9"] = [ranged(row.targets[i].megabytes, 1, seeds) for row in rows]
     body = []
     for row, texts in zip(rows, zip(*cells.values(), strict=True), strict=True):
-        failed = f'<br><small class="failed">{escape("; ".join(row.failures))}</small>' if row.failures else ""
+        count = f"{len(row.failures)} of {row.seeds} failed"
+        failed = f'<br><small class="failed">{count}</small>' if row.failures else ""
         kind = ' class="ours"' if row.method == "fedreg" else ""
         body.append(
             f"<tr{kind}><th>{escape(row.method)}{failed}</th>{''.join(f'<td>{text}</td>' for text in texts)}</tr>"
@@ -115,7 +116,9 @@ def table(rows: Sequence[Row], reference: str) -> str:
     heads = [re.sub(r"^R_(.*)", r"R<sub>\1</sub>", heading) for heading in ("method", *cells)]
     head = "".join(f"<th>{heading}</th>" for heading in heads)
     whole = f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
-    return f'<div class="scroll">{whole}</div><p class="note">{note(rows, reference)}</p>'
+    failures = [f"{row.method}: {failure}" for row in rows for failure in row.failures]
+    why = "".join(f'<p class="note failed">{escape(failure)}</p>' for failure in failures)
+    return f'<div class="scroll">{whole}</div><p class="note">{note(rows, reference)}</p>{why}'
 
 
 def note(rows: Sequence[Row], reference: str) -> str:
@@ -125,7 +128,7 @@ def note(rows: Sequence[Row], reference: str) -> str:
         return f"Loss: the mean on the test examples after the last round.{many}"
     return (
         f"R<sub>a</sub> is the number of rounds trained when the test accuracy first reaches a times the best that "
-        f"{escape(reference)} has in any round with the same seed; a dash: never reached. Last ten: the mean "
+        f"{escape(reference)} has in any round with the same seed; a dash: not in the rounds run. Last ten: the mean "
         f"accuracy of the last ten rounds. s and MB to 0.9: of training, and up and down for one client.{many}"
     )
 
