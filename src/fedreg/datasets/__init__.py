@@ -10,7 +10,10 @@ from .scaling import Scaling, scaled
 from .source import Source
 from .sources import SOURCES
 
-DATASETS: dict[str, Callable[[], Dataset]] = {"digits": digits, **{name: images(name) for name in SOURCES}}
+DATASETS: dict[str, Callable[[], Dataset]] = {
+    "digits": digits,
+    **{name: images(name, bool(source.mirrors)) for name, source in SOURCES.items()},
+}
 
 __all__ = [
     "DATASETS",

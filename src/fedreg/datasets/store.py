@@ -109,17 +109,17 @@ def made(folder: Path) -> Path:
     return folder
 
 
-def stored(name: str) -> dict[str, NDArray[Any]]:
+def stored(name: str, offered: bool = True) -> dict[str, NDArray[Any]]:
     """The arrays of a dataset that is here, mapped into memory."""
     place = cache() / name
-    require((place / "about.json").exists(), f"dataset {name} is not in {cache()}; type: {remedy(name)}")
+    require((place / "about.json").exists(), f"dataset {name} is not in {cache()}; type: {remedy(name, offered)}")
     try:
         arrays = mapped(place)
         if facts(name).get("files") != stamps(place):  # somebody wrote to them, or copied them
             numbers = {key: array for key, array in arrays.items() if key not in STATISTICS}
             require(content_of(numbers) == facts(name)["sha256"], "it was changed since it was kept")
     except (OSError, ValueError, KeyError) as error:
-        raise FedregError(f"dataset {name} in {place} is damaged ({error}); type: {remedy(name)}") from error
+        raise FedregError(f"dataset {name} in {place} is damaged ({error}); type: {remedy(name, offered)}") from error
     return arrays
 
 
@@ -128,8 +128,10 @@ def stamps(folder: Path) -> dict[str, list[int]]:
     return {path.name: [path.stat().st_size, path.stat().st_mtime_ns] for path in sorted(folder.glob("*.npy"))}
 
 
-def remedy(name: str) -> str:
-    """How a dataset is had."""
+def remedy(name: str, offered: bool) -> str:
+    """How a dataset is had, if it is offered for download and if not."""
+    if not offered:
+        return f"fedreg data add {name} PATH, with a copy of your own"
     return f"fedreg data get {name} (or, with a copy of your own, fedreg data add {name} PATH)"
 
 
