@@ -1,8 +1,9 @@
 """Processes that run one federation together: each does a share of the work, and all know what came of it."""
 
+import atexit
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar, final
 
@@ -115,4 +116,11 @@ def joined(device: torch.device = CPU) -> Team:
                 f"rank {os.environ['RANK']}: the others are not met at {where} ({str(error).splitlines()[0][:120]}); "
                 "start all ranks, and let that address be reached"
             ) from error
+        atexit.register(leave)
     return Team(dist.get_rank(), dist.get_world_size())
+
+
+def leave() -> None:
+    """End what joined began, before Python takes down what its threads stand on."""
+    with suppress(Exception):
+        dist.destroy_process_group()
