@@ -17,7 +17,7 @@ from .datasets import SOURCES, Source
 from .datasets.download import add, get
 from .datasets.store import cache
 from .engines import team_of
-from .engines.team import Gone
+from .engines.team import Gone, end
 from .experiments.experiment import load
 from .experiments.names import nearest
 from .report import catalogue, tables
@@ -280,9 +280,11 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
     try:
         app()
+    except SystemExit as done:
+        end(done.code if isinstance(done.code, int) else int(done.code is not None))
     except FedregError as error:
         complain(error)
-        sys.exit(1 if isinstance(error, Diverged | Gone | StorageError) else 2)
+        end(1 if isinstance(error, Diverged | Gone | StorageError) else 2)
     except OSError as error:
         complain(error)
-        sys.exit(1)
+        end(1)

@@ -8,6 +8,7 @@ from pathlib import Path
 from fedreg import engines, evaluate, federate
 from fedreg.core.errors import Diverged, FedregError
 from fedreg.engines import distributed, joined
+from fedreg.engines.team import end
 from fedreg.federation.examples import Examples
 from tests.cases import METHODS, PLAN, THETA, F, population
 
@@ -51,3 +52,4 @@ if __name__ == "__main__":
     told = team.tell("from the leader" if team.leads else None), [v["rank"] for v in team.gather({"rank": team.rank})]
     Path(sys.argv[1]).with_suffix(f".{team.rank}").write_text(json.dumps([found, failures(team), told]))
     assert engines.team_of(distributed(2, team)) is team
+    end(0)

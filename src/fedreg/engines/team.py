@@ -1,11 +1,11 @@
 """Processes that run one federation together: each does a share of the work, and all know what came of it."""
 
-import atexit
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeVar, final
+from typing import Any, NoReturn, TypeVar, final
 
 import torch
 import torch.distributed as dist
@@ -116,11 +116,17 @@ def joined(device: torch.device = CPU) -> Team:
                 f"rank {os.environ['RANK']}: the others are not met at {where} ({str(error).splitlines()[0][:120]}); "
                 "start all ranks, and let that address be reached"
             ) from error
-        atexit.register(leave)
     return Team(dist.get_rank(), dist.get_world_size())
 
 
-def leave() -> None:
-    """End what joined began, before Python takes down what its threads stand on."""
-    with suppress(Exception):
-        dist.destroy_process_group()
+def end(code: int) -> NoReturn:
+    """Leave with this exit code; at once, for a process of a team.
+
+    A thread of torch.distributed that wants the interpreter while it is being taken down aborts the process, and then a
+    run that went well ends like one that did not.
+    """
+    if not dist.is_initialized():
+        sys.exit(code)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
