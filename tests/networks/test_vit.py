@@ -65,7 +65,7 @@ def test_a_grey_image_is_grey_in_colour(weights):
 
 
 def test_it_learns_on_both_engines_in_single_precision(weights):
-    module = vit((3, 12, 12), 3, weights)
+    module = network(Architecture("vit", weights), (3, 12, 12), 3, 0)
     f, theta = classification(module), ravel(module)
     x = torch.randn(4, 3, 12, 12, generator=rng(0, "x"))
     data = Data(x, torch.eye(3)[[0, 1, 2, 0]], torch.ones(4))
