@@ -88,7 +88,8 @@ def run_(
     folder = out or Path("runs") / loaded.name / method / f"seed-{seed}"
     loaded.entry(method)
     with crew(workers, sys.argv[1:]):
-        how = engine_of(engine, chunk, workers, device_of(device)), device_of(device)
+        place = device_of(device)
+        how = engine_of(engine, chunk, workers, place), place
         conclude([Job(loaded, method, seed, *how, settings, folder, resume, experiment)], as_json)
 
 
@@ -117,7 +118,8 @@ def compare_(
     folder = out or Path("runs") / loaded.name
     chosen = [loaded.scene.plan.seed] if seeds is None else numbers(seeds)
     with crew(workers, sys.argv[1:]):
-        how = engine_of(engine, chunk, workers, device_of(device)), device_of(device)
+        place = device_of(device)
+        how = engine_of(engine, chunk, workers, place), place
         todo = jobs(loaded, names, chosen, *how, settings, folder, resume, experiment)
         conclude(todo, as_json, page=folder / "report.html")
 

@@ -1,6 +1,6 @@
 """A round that is replayed from a trace gives the bits of one that is not."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 import torch
@@ -8,7 +8,7 @@ from torch import nn
 
 import fedreg
 from fedreg import federate
-from fedreg.core.method import in_turn
+from fedreg.core.method import Averaging, in_turn
 from fedreg.engines import vectorized
 from fedreg.engines.recorder import Recorder, rounded
 from fedreg.engines.traces import Traces
@@ -88,6 +88,19 @@ def test_shapes_are_recorded_when_they_have_come_often_enough():
     recorder = Counting(2)
     said = [recorder.run("a", lambda walk, inputs: walk is in_turn, [torch.ones(n)]) for n in (1, 1, 2, 1, 1, 2, 2)]
     assert said == [True, True, True, "recorded", "recorded", True, "recorded"]
+
+
+def test_a_method_that_has_no_hash_runs_all_the_same():
+    @dataclass(frozen=True)
+    class Listed(Averaging):
+        """FedAvg whose rate is in a list."""
+
+        rates: list[float]
+
+        def local_step(self, f, theta_0, D):
+            return lambda theta, b: theta - self.rates[0] * f.grad(theta, D.take(b))
+
+    assert torch.equal(last(Listed([0.1]), F, Traces()).theta, last(METHODS["fedavg"], F, Traces()).theta)
 
 
 def test_sizes_are_rounded_by_an_eighth_at_most():

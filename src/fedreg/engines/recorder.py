@@ -5,7 +5,7 @@ them takes longer than the operation. A recording has that done.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 from torch import Tensor
@@ -23,6 +23,7 @@ class Recorder(ABC, Generic[Recording]):
 
     def __init__(self, enough: int) -> None:
         self.enough = enough  # times that shapes have come before they are recorded
+        self.held: dict[int, Any] = {}
         self.seen: dict[Any, int] = {}
         self.known: dict[Any, Recording] = {}
         self.stubborn: dict[Any, str] = {}  # what cannot be recorded, and why
@@ -39,10 +40,11 @@ class Recorder(ABC, Generic[Recording]):
     def replay(self, recording: Recording, leaves: list[Tensor]) -> Any:
         """The work's outputs for these inputs; to be used before the next replay."""
 
-    def run(self, what: Any, work: Work, inputs: Any) -> Any:
+    def run(self, what: Sequence[Any], work: Work, inputs: Any) -> Any:
         """work's outputs for these inputs; what tells apart works whose inputs have the same shapes."""
         leaves, spec = tree_flatten(inputs)
-        key = (what, spec, self.shapes(leaves))
+        self.held |= {id(part): part for part in what}  # told apart by what they are, which needs no hash of them
+        key = (tuple(map(id, what)), spec, self.shapes(leaves))
         if key not in self.known and self.worth(key):
             if len(self.known) >= MOST:
                 self.known.clear()  # shapes that change for ever: those that come again are recorded again
